@@ -1,6 +1,13 @@
 #include "harness/tell/reporter.h"
 
+#include "base/text/text.h"
+#include "harness/collect/program_options.h"
+
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #define ENTRY(name) &name,
 static const struct ypi_reporter *const reporters[] = {YPI_REPORTERS(ENTRY)};
@@ -42,6 +49,48 @@ const char *ypi_appended_to(const struct ypi_options *o)
     return path;
 }
 
+/* -- files: whole or not there ------------------------------------------------------------ */
+
+/* In a directory that is made where it is missing. By its whole path: a case that runs in this
+ * process may leave the working directory. */
+static enum yp_status open_file(struct ypi_reporting *to)
+{
+    char *whole = ypi_whole_path(to->path);
+    enum yp_status status = ypi_make_parents(to->path);
+    if (status == YP_OK)
+        status = ypi_atomic_create(&to->file, whole != NULL ? whole : to->path);
+    free(whole);
+    if (status != YP_OK)
+        return status;
+    int fd = fcntl(to->file.fd, F_DUPFD_CLOEXEC, 3);
+    to->out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (to->out != NULL)
+        return YP_OK;
+    status =
+        yp_set_error(YP_IO, "--%s: %s: %s", to->reporter->options->name, to->path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    ypi_atomic_abandon(&to->file);
+    return status;
+}
+
+/* Gives it its name, in the place of another file, where the run is over and all was written. */
+static enum yp_status close_file(struct ypi_reporting *to, enum ypi_event event)
+{
+    enum yp_status status = YP_OK;
+    bool ok = ferror(to->out) == 0;
+    ok = fclose(to->out) == 0 && ok;
+    if (event == YPI_RUN_ENDS && !ok)
+        status = yp_set_error(YP_IO, "--%s: %s could not be written: %s",
+                              to->reporter->options->name, to->file.path, strerror(errno));
+    else if (event == YPI_RUN_ENDS)
+        status = ypi_atomic_publish(&to->file, true);
+    ypi_atomic_abandon(&to->file);
+    return status;
+}
+
+/* -- events ------------------------------------------------------------------------------- */
+
 enum yp_status ypi_reports_open(struct ypi_reports *all, const struct ypi_session *s, FILE *out,
                                 const struct ypi_totals *totals)
 {
@@ -54,42 +103,33 @@ enum yp_status ypi_reports_open(struct ypi_reports *all, const struct ypi_sessio
             continue;
         if (reporter->options->kind == YPI_OPTION_PATH)
             to->path = s->o->reports[i].path;
-        if (reporter->has_file) {
-            status = ypi_partial_open(&to->file, reporter->options->name, to->path);
-            to->out = to->file.out;
-        }
-        if (status == YP_OK && reporter->on[YPI_RUN_OPENS] != NULL)
+        if (reporter->has_file)
+            status = open_file(to);
+        else if (reporter->on[YPI_RUN_OPENS] != NULL)
             status = reporter->on[YPI_RUN_OPENS](to);
         all->count += status == YP_OK;
     }
     return status;
 }
 
-static enum yp_status emit(struct ypi_reporting *to, enum ypi_event event)
-{
-    const struct ypi_reporter *reporter = to->reporter;
-    enum yp_status status = reporter->on[event] != NULL ? reporter->on[event](to) : YP_OK;
-    if (reporter->has_file && event == YPI_RUN_ENDS)
-        status = ypi_partial_close(&to->file);
-    else if (reporter->has_file && event == YPI_RUN_DROPPED)
-        ypi_partial_abandon(&to->file);
-    return status;
-}
-
 bool ypi_report(struct ypi_reports *all, enum ypi_event event, const struct ypi_result *r)
 {
     const int count = all->count;
+    const bool over = event >= YPI_RUN_ENDS;
     bool ok = true;
-    all->count = event < YPI_RUN_ENDS ? count : 0;
+    all->count = over ? 0 : count;
     for (struct ypi_reporting *to = all->list; to < all->list + count; to++) {
+        const struct ypi_reporter *reporter = to->reporter;
         to->r = r;
         to->number += event == YPI_RESULT;
-        if (emit(to, event) != YP_OK) {
-            fprintf(stderr, "error: %s\n", yp_last_error());
-            ok = false;
-        }
-        if (event >= YPI_RUN_ENDS)
+        enum yp_status status = reporter->on[event] != NULL ? reporter->on[event](to) : YP_OK;
+        if (over && reporter->has_file)
+            status = close_file(to, event);
+        if (over)
             free(to->state);
+        if (status != YP_OK)
+            fprintf(stderr, "error: %s\n", yp_last_error());
+        ok = ok && status == YP_OK;
     }
     return ok;
 }

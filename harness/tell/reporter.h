@@ -3,7 +3,7 @@
 #ifndef YPI_REPORTER_H
 #define YPI_REPORTER_H
 
-#include "harness/tell/partial.h"
+#include "base/system/atomic_file.h"
 #include "harness/tell/tell.h"
 
 /* A line each, in the order in which they get an event and their options stand in --help. */
@@ -15,7 +15,7 @@
     ENTRY(ypi_terminal_reporter)
 
 enum ypi_event {
-    YPI_RUN_OPENS, /* nothing is stored or run yet, and nothing will be where a reporter refuses */
+    YPI_RUN_OPENS, /* of one without has_file: refuses, before anything is stored or run */
     YPI_RUN_BEGINS,
     YPI_STORED, /* a result, of a fresh process too */
     YPI_RESULT, /* the last word on a case or a relation (ypi_is_relation), stored before */
@@ -28,7 +28,7 @@ enum ypi_event {
 struct ypi_reporting {
     const struct ypi_reporter *reporter;
     const char *path; /* its option's; NULL: that is a flag */
-    struct ypi_partial file;
+    struct ypi_atomic_file file;
     FILE *out; /* of its file, else the program's standard output */
     const struct ypi_session *s;
     const struct ypi_totals *totals; /* whole at YPI_RUN_ENDS */
@@ -44,10 +44,8 @@ struct ypi_reporter {
     /* A program reads it from standard output: all else goes to standard error, and failures are in
      * its lines, not in the exit code. */
     bool protocol;
-    bool has_file; /* which takes the place of one at `path` when the run is over: nobody reads half
-                    */
-    bool
-        appends; /* to the one at `path`; nothing under --slowdown, of which its rows do not tell */
+    bool has_file; /* of which nobody reads half: it is at `path` when the run is over */
+    bool appends;  /* to that at `path`; nothing under --slowdown, of which rows do not tell */
     /* Each may be NULL, and sets yp_last_error(). */
     enum yp_status (*on[YPI_EVENTS])(struct ypi_reporting *to);
 };
