@@ -70,6 +70,9 @@ Test(rx_formulas, dead_channels_thin_no_error)
         struct rx *rx = fitted(i == 0 ? &s : &wide, RX_FP64);
         OK(rx_finish_with(rx, &mask));
         said[i] = rx_score_error(rx);
+        cr_expect_eq(rx_masked(rx, NULL), i == 0 ? 0 : ALL - ALIVE);
+        FAILS(rx_finish(rx, -1), YP_INVALID, "eps is -1");
+        cr_expect_eq(rx_masked(rx, NULL), 0);
         rx_destroy(rx);
     }
     cr_expect_leq(fabs(said[1] / said[0] - 1), 1e-6, "%g, among dead channels %g", said[0],
@@ -102,6 +105,9 @@ Test(rx_formulas, scores)
     OK(rx_score_plain(rx, &all, scores));
     for (int i = 0; i < 9; i++)
         cr_expect_leq(fabs(scores[i] * 9 / 64 - 1), 1e-9, "%g", scores[i]);
+    values[7] = INFINITY;
+    OK(rx_score_plain(rx, &all, scores));
+    cr_expect(isnan(scores[0]) && isfinite(scores[1]));
     rx_destroy(rx);
 }
 
