@@ -45,7 +45,7 @@ void lm_training_open(struct lm_training *f, struct yp_case *t, const struct lm_
     struct train_objective objective = lm_trainee_objective(f->trainee);
     struct train_config how = *config;
     how.seed = yp_seed(t);
-    f->train = train_create(yp_device(t), &objective, &how);
+    f->train = train_create(options->device, &objective, &how);
     yp_got(t, f->train);
     float *start = initial(t, c);
     yp_ok(t, train_begin(f->train, start));

@@ -144,23 +144,27 @@ static void keep(struct calls *c, enum nn_pass pass)
 /* All results have the bits of before, but those of tensor `but`. */
 static void expect_same(const struct calls *c, enum nn_pass pass, int but, const char *how)
 {
-    for (int i = 0; i < nn_tensors(c->p->op); i++)
+    for (int i = 0; i < nn_tensors(c->p->op); i++) {
+        const float *right = c->right[pass][i];
         if (i != but && nn_point_written(c->p, pass, i))
             yp_expect(c->t,
-                      memcmp(c->p->got[i], c->right[pass][i], count_at(c, i) * sizeof(float)) == 0,
+                      right != NULL &&
+                          memcmp(c->p->got[i], right, count_at(c, i) * sizeof *right) == 0,
                       "%s: other bits of %s", how, c->p->op->tensors[i].name);
+    }
 }
 
 /* A gradient that is added to itself is twice as large. */
 static void check_added(const struct calls *c, int i)
 {
     bool half = nn_gradient_type(c->p->op, c->p->version, i) == NN_BFLOAT16;
+    const float *right = c->right[NN_VJP][i];
     run(c, NN_VJP, -1, -1);
     c->p->fast.add = 1U << i;
     run(c, NN_VJP, -1, -1);
     c->p->fast.add = 0;
     for (size_t k = 0; k < count_at(c, i); k++) {
-        double got = (double)c->p->got[i][k], once = (double)c->right[NN_VJP][i][k];
+        double got = (double)c->p->got[i][k], once = right != NULL ? (double)right[k] : (double)NAN;
         yp_expect(c->t, fabs(got - 2 * once) <= (half ? 0x1p-6 : 0x1p-18) * (0.1 + fabs(once)),
                   "%s[%zu] is %g, not %g twice", c->p->op->tensors[i].name, k, got, once);
     }
