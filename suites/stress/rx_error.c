@@ -71,12 +71,13 @@ static double of_detector(struct yp_case *t, struct rx_source *source, struct rx
 
 /* The same of a pipeline, whose inverse is rounded. */
 static double of_pipeline(struct yp_case *t, struct rx_source *source, const struct rx *rx,
-                          float *scores)
+                          size_t components, float *scores)
 {
     const struct rx_pipeline_options options = {.channels = source->channels,
                                                 .tile_pixels = PIXELS,
                                                 .threads = THREADS,
                                                 .normalise = true,
+                                                .components = components,
                                                 .max_error = INFINITY};
     struct rx_pipeline *pipeline = rx_pipeline_create(yp_device(t), &options);
     yp_got(t, pipeline);
@@ -108,9 +109,15 @@ YP_TEST(rx, score_error, .tags = "stress small", .devices = "cpu cuda", .timeout
            error = relative_error_99(t, scores, right, PIXELS);
     yp_value(t, "error", error);
     yp_value(t, "said over error", said / error);
-    said = of_pipeline(t, &source, rx, scores);
+    said = of_pipeline(t, &source, rx, 0, scores);
     error = relative_error_99(t, scores, right, PIXELS);
     yp_value(t, "pipeline error", error);
     yp_value(t, "said over pipeline error", said / error);
+    if (source.channels < 100) { /* all components together: a rotation */
+        said = of_pipeline(t, &source, rx, source.channels, scores);
+        error = relative_error_99(t, scores, right, PIXELS);
+        yp_value(t, "said over rotation error", said / error);
+        yp_expect(t, said > 0.5 * error && said < 2.1 * error, "said %g of %g", said, error);
+    }
     rx_destroy(rx);
 }
