@@ -102,7 +102,7 @@ static const struct ypi_cuda_plugin *plugin(const struct ypi_device_kind *kind)
 
 /* -- asking -------------------------------------------------------------------------------- */
 
-static void tell_fact(void *arg, const char *key, const char *value)
+static void write_fact(void *arg, const char *key, const char *value)
 {
     FILE *out = arg;
     fprintf(out, "%s%c%s%c", key, '\0', value, '\0');
@@ -143,7 +143,7 @@ static void answer(const char *name, int fd)
     FILE *memory = open_memstream(&facts, &size);
     const struct ypi_cuda_plugin *p = memory != NULL ? plugin(ypi_device_kind(name)) : NULL;
     bool there =
-        p != NULL && ypi_device_confine(name) == YP_OK && p->look(tell_fact, memory) == YP_OK;
+        p != NULL && ypi_device_confine(name) == YP_OK && p->look(write_fact, memory) == YP_OK;
     if (memory != NULL)
         fclose(memory);
     char text[ANSWER_MAX] = {there ? '+' : '-'};

@@ -65,7 +65,7 @@ struct ypi_comparisons {
     double seconds;    /* that it took; 0: nothing was run */
     bool whole;        /* it came to its end */
     int missing_fails; /* bool: what is on the base's side only is worse */
-    bool every;        /* exact figures that are the same are to be told too */
+    bool every;        /* exact figures that are the same are to be reported too */
     char **notes;      /* about the whole: owned, as the list is */
     int note_count;
     struct ypi_comparison *list;

@@ -99,7 +99,7 @@ static enum yp_status list_of(const struct ypi_engine *e, const struct ypi_suite
                : ypi_suite_list(suite, &e->task->cases, e->task->stop, ids, count);
 }
 
-/* What only one side has is told; what both have is to be run. */
+/* What only one side has is reported; what both have is to be run. */
 static enum yp_status list_suite(struct ypi_engine *e, struct both *s)
 {
     char **base = NULL;
@@ -277,8 +277,8 @@ static bool is_wanted(const struct ypi_engine *e, const char *name)
     return e->task->measurement == NULL || strcmp(name, e->task->measurement) == 0;
 }
 
-/* The measurements that are wanted and that both sides have; those of one are told. The list is the
- * caller's. */
+/* The measurements that are wanted and that both sides have; those of one are reported. The list is
+ * the caller's. */
 static const char **common(struct ypi_engine *e, const char *id, int *count)
 {
     int base_count = 0;
@@ -379,11 +379,11 @@ static void open_duels(struct ypi_engine *e)
     free(counts);
 }
 
-static void tell_progress(void *arg, int at, int decided, double left)
+static void print_progress(void *arg, int at, int decided, double left)
 {
     const struct ypi_engine *e = arg;
     char where[64];
-    ypi_duel_told(e->duels[at], where);
+    ypi_duel_words(e->duels[at], where);
     bool over = ypi_duel_is_over(e->duels[at]);
     fprintf(stderr, "  %d of %d decided  %s  %s%s", decided, e->duel_count, e->pairings[at].id,
             where, over ? "" : " goes on");
@@ -403,7 +403,7 @@ static bool compare_times(struct ypi_engine *e)
                                           .seconds = budget - (ypi_now() - e->began),
                                           .case_seconds = isfinite(budget) ? budget : CASE_SECONDS,
                                           .stop = e->task->stop,
-                                          .tell = tell_progress,
+                                          .progress = print_progress,
                                           .arg = e};
     bool whole = ypi_schedule_run(&schedule, &coin);
     for (int i = 0; i < e->duel_count; i++)

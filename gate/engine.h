@@ -36,7 +36,7 @@ struct ypi_engine;
 struct ypi_engine *ypi_engine_open(const struct ypi_engine_task *task,
                                    struct ypi_comparisons *found);
 
-/* Asks the suites for their cases; what only one side has is told. Errors are those of
+/* Asks the suites for their cases; what only one side has is reported. Errors are those of
  * ypi_suite_list(). */
 enum yp_status ypi_engine_list(struct ypi_engine *e);
 /* Of the cases that both have: how many, and their ids, in the suites' order. */

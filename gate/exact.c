@@ -372,10 +372,10 @@ bool ypi_exact_failed(const struct ypi_exact *e, const char *id)
     return bad_count(group_like(e, &outcome)) > 0;
 }
 
-struct telling {
+struct comparing_figures {
     struct ypi_comparisons *all;
     bool failed; /* a side did: what it did not come to is not missing */
-    bool any;    /* something was told */
+    bool any;    /* something was reported */
 };
 
 static void fill(struct ypi_comparison *c, struct group base, struct group head)
@@ -398,7 +398,7 @@ static void fill(struct ypi_comparison *c, struct group base, struct group head)
 }
 
 /* The text that most processes of a side that failed at times would not show. */
-static void tell_flaky(struct ypi_comparison *c, struct group base, struct group head)
+static void note_flaky(struct ypi_comparison *c, struct group base, struct group head)
 {
     int bad[2] = {bad_count(base), bad_count(head)};
     if (c->verdict != YPI_COMPARED_UNSURE)
@@ -407,9 +407,9 @@ static void tell_flaky(struct ypi_comparison *c, struct group base, struct group
                          base.count, bad[1], head.count);
 }
 
-static void tell_figure(void *arg, struct group base, struct group head)
+static void compare_figure(void *arg, struct group base, struct group head)
 {
-    struct telling *t = arg;
+    struct comparing_figures *t = arg;
     const struct figure *f = base.count > 0 ? base.first : head.first;
     bool both = base.count > 0 && head.count > 0;
     if (!both && t->failed)
@@ -423,23 +423,23 @@ static void tell_figure(void *arg, struct group base, struct group head)
     c->verdict = verdict;
     fill(c, base, head);
     if (both && f->quantity == YPI_QUANTITY_OUTCOME)
-        tell_flaky(c, base, head);
+        note_flaky(c, base, head);
     t->any = true;
 }
 
-static void tell_instructions(void *arg, struct group base, struct group head)
+static void compare_instructions(void *arg, struct group base, struct group head)
 {
     const struct figure *f = base.count > 0 ? base.first : head.first;
     if (f->quantity == YPI_QUANTITY_INSTRUCTIONS)
-        tell_figure(arg, base, head);
+        compare_figure(arg, base, head);
 }
 
 void ypi_exact_compare_instructions(const struct ypi_exact *base, const struct ypi_exact *head,
                                     const char *id, struct ypi_comparisons *all)
 {
-    struct telling t = {.all = all,
-                        .failed = ypi_exact_failed(base, id) || ypi_exact_failed(head, id)};
-    each_figure(base, head, id, tell_instructions, &t);
+    struct comparing_figures t = {
+        .all = all, .failed = ypi_exact_failed(base, id) || ypi_exact_failed(head, id)};
+    each_figure(base, head, id, compare_instructions, &t);
 }
 
 void ypi_exact_compare(const struct ypi_exact *base, const struct ypi_exact *head, const char *id,
@@ -448,8 +448,8 @@ void ypi_exact_compare(const struct ypi_exact *base, const struct ypi_exact *hea
     const struct figure outcome = {.id = id, .name = "", .quantity = YPI_QUANTITY_OUTCOME};
     struct group b = group_like(base, &outcome);
     struct group h = group_like(head, &outcome);
-    struct telling t = {.all = all, .failed = bad_count(b) > 0 || bad_count(h) > 0};
-    each_figure(base, head, id, tell_figure, &t);
+    struct comparing_figures t = {.all = all, .failed = bad_count(b) > 0 || bad_count(h) > 0};
+    each_figure(base, head, id, compare_figure, &t);
     if (t.any || b.count == 0 || h.count == 0)
         return;
     struct ypi_comparison *c = ypi_comparison_add(all, id, YPI_QUANTITY_OUTCOME, NULL);

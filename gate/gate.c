@@ -20,8 +20,8 @@ struct gate {
     struct ypi_comparisons found;
 };
 
-/* Why it is over: an error that was told, or what it found. */
-static int told(const struct gate *g, enum yp_status status)
+/* Why it is over: an error that was printed, or what it found. */
+static int exit_of(const struct gate *g, enum yp_status status)
 {
     if (status == YP_UNSUPPORTED || *g->stop)
         return YPI_GATE_INTERRUPTED;
@@ -79,7 +79,7 @@ static int compare(struct gate *g)
         status = ypi_engine_run(e);
     ypi_engine_close(e);
     if (status != YP_OK)
-        return told(g, status);
+        return exit_of(g, status);
     if (any)
         return YPI_GATE_FINE;
     fputs("yieldpoint: no case is selected in either revision\n", stderr);
@@ -99,7 +99,7 @@ static int compare_baseline(struct gate *g)
                                      .stop = g->stop};
     enum yp_status status = ypi_baseline_compare(&task, &g->found);
     if (status != YP_OK)
-        return told(g, status);
+        return exit_of(g, status);
     if (g->found.count > 0)
         return YPI_GATE_FINE;
     fputs("yieldpoint: no case is selected in the baseline or the head\n", stderr);
@@ -118,7 +118,7 @@ static int run(struct gate *g)
 {
     enum yp_status status = build(g);
     if (status != YP_OK)
-        return told(g, status);
+        return exit_of(g, status);
     describe(g);
     int code = g->r->baseline != NULL ? compare_baseline(g) : compare(g);
     if (code != YPI_GATE_FINE)

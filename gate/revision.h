@@ -48,11 +48,11 @@ enum yp_status ypi_revision_find(const struct ypi_recipe *recipe, const char *na
                                  struct ypi_revision *out);
 
 /* Checks it out and builds it, or takes what the cache has of the same commit, commands, compilers
- * and flags. `tell` gets a line a step. On failure nothing is left but the log, which
+ * and flags. `progress` gets a line a step. On failure nothing is left but the log, which
  * yp_last_error() names behind its last lines. YP_INVALID: it has no suite. YP_IO: it does not
  * build. YP_UNSUPPORTED: interrupted, `*stop`. */
 enum yp_status ypi_revision_build(const struct ypi_recipe *recipe, struct ypi_revision *revision,
-                                  FILE *tell, const volatile bool *stop);
+                                  FILE *progress, const volatile bool *stop);
 
 /* Whether both builds have the same files, byte for byte, but for what meson and ninja keep for
  * themselves, and the same yieldpoint.ini: their cases do the same then, unless they read other

@@ -84,21 +84,21 @@ static char *last_words(const char *log)
 
 static enum yp_status complain(const struct ypi_suite *suite, struct ypi_program_status status)
 {
-    char told[64];
+    char ending[64];
     if (status.end == YPI_PROGRAM_STOPPED)
         return yp_set_error(YP_UNSUPPORTED, "interrupted");
     if (status.end == YPI_PROGRAM_NOT_STARTED)
         return YP_IO; /* said already */
-    ypi_program_told(told, status);
+    ypi_program_ending(ending, status);
     char *said = last_words(suite->log);
     bool usage = status.end == YPI_PROGRAM_EXITED && status.code == SUITE_USAGE;
-    enum yp_status s = yp_set_error(usage ? YP_INVALID : YP_IO, "%s %s%s%s", suite->program, told,
+    enum yp_status s = yp_set_error(usage ? YP_INVALID : YP_IO, "%s %s%s%s", suite->program, ending,
                                     *said ? ":\n" : "", said);
     free(said);
     return s;
 }
 
-/* A log of its own for each call: what is told is what it said. */
+/* A log of its own for each call: its end is in the message. */
 static struct ypi_program_status ask(const struct ypi_suite *suite, const struct words *words,
                                      double seconds, const volatile bool *stop, char **text)
 {

@@ -19,7 +19,7 @@ enum ypi_gate_exit {
     YPI_GATE_UNSURE = 6,
 };
 
-/* Worse or changed: 1; else cannot say of one: 6; else 0. What is there on one side only is told
+/* Worse or changed: 1; else cannot say of one: 6; else 0. What one side alone has is reported
  * and changes nothing, unless .missing_fails. */
 int ypi_summary_exit(const struct ypi_comparisons *all);
 

@@ -80,7 +80,7 @@ static int find_and_show(sqlite3 *db, const struct request *request)
         code = strcmp(ypi_text_of(rows->child, "kind"), "run") == 0 ? show_run(db, id, request)
                                                                     : show_result(db, id, request);
     } else {
-        ypi_tell_not_named(request->word, rows, as);
+        ypi_print_not_named(request->word, rows, as);
     }
     cJSON_Delete(rows);
     return code;

@@ -221,7 +221,7 @@ struct ypi_program_status ypi_program_run(const struct ypi_program *program, dou
     return status;
 }
 
-void ypi_program_told(char out[64], struct ypi_program_status status)
+void ypi_program_ending(char out[64], struct ypi_program_status status)
 {
     switch (status.end) {
     case YPI_PROGRAM_EXITED:

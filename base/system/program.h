@@ -47,6 +47,6 @@ struct ypi_program_status ypi_program_run(const struct ypi_program *program, dou
                                           const volatile bool *stop, char **text);
 
 /* "ended with 2", "was ended by signal 11", ... */
-void ypi_program_told(char out[64], struct ypi_program_status status);
+void ypi_program_ending(char out[64], struct ypi_program_status status);
 
 #endif

@@ -94,7 +94,7 @@ void ypi_cpu_report_damage(void (*report)(const char *message))
     report_damage = report;
 }
 
-static void tell_damage(const struct header *header, size_t first, size_t last, bool behind)
+static void name_damage(const struct header *header, size_t first, size_t last, bool behind)
 {
     char message[256];
     snprintf(message, sizeof message,
@@ -133,7 +133,7 @@ static void check_guards(const struct header *header)
             last = i;
         }
         if (first > 0)
-            tell_damage(header, first, last, side == 1);
+            name_damage(header, first, last, side == 1);
     }
 }
 

@@ -31,8 +31,8 @@ struct bisect {
     struct ypi_bisection out;
 };
 
-/* An error that was told, or an interruption, as an exit code. */
-static int told(const struct bisect *b, enum yp_status status)
+/* An error that was printed, or an interruption, as an exit code. */
+static int exit_of(const struct bisect *b, enum yp_status status)
 {
     if (status == YP_UNSUPPORTED || *b->stop)
         return YPI_GATE_INTERRUPTED;
@@ -98,7 +98,7 @@ static enum yp_status compare(struct bisect *b, const struct meeting *m,
 /* -- good beside bad ----------------------------------------------------------------------- */
 
 /* Exit code of an id that is not one case of both. */
-static int tell_missing(const struct bisect *b, int count)
+static int print_missing(const struct bisect *b, int count)
 {
     const struct ypi_comparisons *found = &b->out.first;
     const char *where = found->count == 0                             ? ""
@@ -123,9 +123,9 @@ static int compare_ends(struct bisect *b)
     int count = 0;
     enum yp_status status = compare(b, &m, &b->out.first, &count);
     if (status == YP_OK && count != 1)
-        return tell_missing(b, count);
+        return print_missing(b, count);
     if (status != YP_OK && (status != YP_UNSUPPORTED || b->out.id == NULL))
-        return told(b, status);
+        return exit_of(b, status);
     const struct ypi_comparison *worst = ypi_followed_choose(&b->out.first, b->out.id);
     b->out.follows = worst != NULL;
     b->out.whole = status == YP_OK;
@@ -153,7 +153,7 @@ static enum yp_status build(const struct bisect *b, const char *hash, struct ypi
     return ypi_revision_build(&b->recipe, out, stderr, b->stop);
 }
 
-/* Why a commit, or its parent, is not compared: its log is told where much is. */
+/* Why a commit, or its parent, is not compared: its log is printed with -v or more. */
 static char *why_not(const struct bisect *b, const char *what)
 {
     if (b->r->report.verbose)
@@ -300,7 +300,7 @@ static int run(struct bisect *b)
 {
     enum yp_status status = prepare(b);
     if (status != YP_OK)
-        return told(b, status);
+        return exit_of(b, status);
     b->error = b->r->error;
     b->seconds = b->r->budget;
     b->out.commit_count = b->commits.count;

@@ -65,7 +65,7 @@ static void put_step(struct ypi_text *out, const struct ypi_bisection *b,
         ypi_text_add(out, "; %s", s->reason);
 }
 
-/* How the end is told: "first bad commit: ...", "one of these 3 commits", ... */
+/* The words of the end: "first bad commit: ...", "one of these 3 commits", ... */
 static void put_end(struct ypi_text *out, const struct ypi_bisection *b)
 {
     if (!b->follows && !b->whole)
@@ -82,12 +82,12 @@ static void put_end(struct ypi_text *out, const struct ypi_bisection *b)
         ypi_text_add(out, "; interrupted");
 }
 
-/* How much of it all the first bad commit did; NaN where it cannot be told. */
+/* How much of it all the first bad commit did; NaN where it is not known. */
 static double own_part(const struct ypi_bisection *b)
 {
     const struct ypi_comparison *c = ypi_followed_find(&b->followed, &b->own.found, b->id);
-    bool told = b->has_own && (b->own.reason == NULL || c != NULL);
-    return told ? ypi_followed_part(&b->followed, c) : NAN;
+    bool known = b->has_own && (b->own.reason == NULL || c != NULL);
+    return known ? ypi_followed_part(&b->followed, c) : NAN;
 }
 
 /* False: there is nothing to say of it. */

@@ -131,8 +131,8 @@ static char *along_first_parents(const struct reading *r)
         const char *parent = r->parents[at][0] != NULL ? r->parents[at][0] : "";
         int next = place_of(r, parent);
         /* Behind a merge that good came by as another parent is good alone. */
-        const char *told = next >= 0 ? parent : r->all->list[at].parent;
-        lines = ypi_list_add(lines, count++, ypi_format("%s %s", r->all->list[at].hash, told));
+        const char *shown = next >= 0 ? parent : r->all->list[at].parent;
+        lines = ypi_list_add(lines, count++, ypi_format("%s %s", r->all->list[at].hash, shown));
         at = next;
     }
     struct ypi_text text = {0};

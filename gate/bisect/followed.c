@@ -111,7 +111,7 @@ enum ypi_judged ypi_followed_judge(const struct ypi_followed *f, const struct yp
     const struct ypi_comparison *c = ypi_followed_find(f, all, id);
     const struct ypi_comparison *outcome = find(all, id, YPI_QUANTITY_OUTCOME, NULL);
     bool time = f->quantity == YPI_QUANTITY_TIME;
-    /* What a case that ended otherwise did not come to is not told at all. */
+    /* What a case that ended otherwise did not come to is not reported at all. */
     bool ended = f->quantity == YPI_QUANTITY_OUTCOME || outcome == NULL ||
                  outcome->verdict == YPI_COMPARED_SAME;
     bool there = c == NULL || (c->verdict != YPI_COMPARED_GONE && c->verdict != YPI_COMPARED_NEW &&

@@ -9,7 +9,7 @@ enum ypi_judged {
     YPI_JUDGED_UNKNOWN = 0,
     YPI_JUDGED_GOOD,
     YPI_JUDGED_BAD,
-    YPI_JUDGED_SKIPPED, /* it cannot be told */
+    YPI_JUDGED_SKIPPED, /* nothing can be said of it */
 };
 
 /* The commits behind the good one, each behind its parents; the last one is bad. */

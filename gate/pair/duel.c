@@ -158,7 +158,7 @@ static double median(const double *x, size_t count)
     return ypi_quantile(x, count, 0.5);
 }
 
-void ypi_duel_told(const struct ypi_duel *d, char out[64])
+void ypi_duel_words(const struct ypi_duel *d, char out[64])
 {
     *out = '\0';
     for (int i = 0; i < d->count; i++) {

@@ -19,7 +19,7 @@ struct ypi_duel *ypi_duel_open(const struct ypi_pairing *pairing, const char *co
                                int count, struct ypi_duel_rule rule, bool in_whole);
 
 /* Runs pairs until every measurement is decided or `seconds` are over; as many pairs as there were
- * count on. YPI_PAIR_FAILED: the case cannot be compared, which its verdicts tell. */
+ * count on. YPI_PAIR_FAILED: the case cannot be compared, which its verdicts report. */
 enum ypi_pair_end ypi_duel_run(struct ypi_duel *d, struct ypi_seed *coin, double seconds);
 
 /* Whether nothing is left to be found out, or can be. */
@@ -34,7 +34,7 @@ struct ypi_prospect {
 struct ypi_prospect ypi_duel_prospect(const struct ypi_duel *d);
 
 /* "1.012 [0.980, 1.041]" of the measurement that is least decided; "" before the first pair. */
-void ypi_duel_told(const struct ypi_duel *d, char out[64]);
+void ypi_duel_words(const struct ypi_duel *d, char out[64]);
 
 /* Adds a comparison a measurement, those that are not decided as unsure. */
 void ypi_duel_conclude(const struct ypi_duel *d, struct ypi_comparisons *all);

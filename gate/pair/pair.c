@@ -30,7 +30,7 @@ struct side {
     pid_t pid;
     struct ypi_link link;
     enum ypi_link_word word; /* its last */
-    bool waits;              /* for what it is told next */
+    bool waits;              /* for the next word to it */
 };
 
 /* -- a process ----------------------------------------------------------------------------- */
@@ -102,7 +102,7 @@ static bool is_gone(const struct side *s)
     return s->word == YPI_LINK_CLOSED || s->word == YPI_LINK_BROKEN;
 }
 
-static void tell(struct side *s, void (*what)(struct ypi_link *link))
+static void send_word(struct side *s, void (*what)(struct ypi_link *link))
 {
     if (s->waits)
         what(&s->link);
@@ -223,11 +223,11 @@ static void meet(const struct ypi_pairing *p, struct side sides[2], int first, d
             compete_together(p, sides, first, began, &list[at[0]], coin);
         bool last = !any_wanted(list, count, at[0] + 1);
         for (int i = 0; i < 2; i++)
-            tell(&sides[i], last ? ypi_link_leave : ypi_link_next);
+            send_word(&sides[i], last ? ypi_link_leave : ypi_link_next);
         return;
     }
     /* The one that is behind goes on, and one at what the other does not have. */
-    tell(&sides[at[0] < at[1] ? 0 : 1], ypi_link_next);
+    send_word(&sides[at[0] < at[1] ? 0 : 1], ypi_link_next);
 }
 
 /* As long as both come to another measurement. */
@@ -242,8 +242,8 @@ static void run_through(const struct ypi_pairing *p, struct side sides[2], int f
             break;
         meet(p, sides, first, began, coin, list, count);
     }
-    tell(&sides[0], ypi_link_leave);
-    tell(&sides[1], ypi_link_leave);
+    send_word(&sides[0], ypi_link_leave);
+    send_word(&sides[1], ypi_link_leave);
 }
 
 static enum ypi_pair_end end_of(const struct ypi_pairing *p, const struct side sides[2])
@@ -327,15 +327,15 @@ static bool run_whole(const struct ypi_pairing *p, struct side *s, struct ypi_pa
 {
     enum { SUITE_FAILED = 1 }; /* what it measured is there all the same */
     const char *more[] = {"--speed=record", NULL};
-    char told[64];
+    char ending[64];
     if (start(p, s, more) < 0)
         return false;
     struct ypi_program_status status = ypi_program_wait(s->pid, 0, p->stop);
     s->pid = 0;
     if (status.end == YPI_PROGRAM_EXITED && status.code <= SUITE_FAILED)
         return read_medians(p, s, list, count);
-    ypi_program_told(told, status);
-    (void)yp_set_error(YP_IO, "%s: %s %s", s->name, s->who->program, told);
+    ypi_program_ending(ending, status);
+    (void)yp_set_error(YP_IO, "%s: %s %s", s->name, s->who->program, ending);
     return false;
 }
 

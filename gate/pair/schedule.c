@@ -60,7 +60,7 @@ static bool run(const struct ypi_schedule *s, int i, struct ypi_seed *coin, doub
     seconds = fmin(seconds, end - ypi_now());
     bool go_on = ypi_duel_run(s->duels[i], coin, seconds) != YPI_PAIR_STOPPED;
     if (go_on)
-        s->tell(s->arg, i, decided(s), end - ypi_now());
+        s->progress(s->arg, i, decided(s), end - ypi_now());
     return go_on;
 }
 

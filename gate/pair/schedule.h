@@ -11,7 +11,7 @@ struct ypi_schedule {
     double case_seconds;       /* for one */
     const volatile bool *stop; /* polled */
     /* After each turn of a case: where it stands, and how many seconds are left. */
-    void (*tell)(void *arg, int at, int decided, double left);
+    void (*progress)(void *arg, int at, int decided, double left);
     void *arg;
 };
 

@@ -235,12 +235,12 @@ static bool is_made(const struct building *b)
 }
 
 /* With the place locked by this process alone. */
-static enum yp_status make_in_place(const struct building *b, FILE *tell)
+static enum yp_status make_in_place(const struct building *b, FILE *progress)
 {
     struct ypi_revision *r = b->revision;
     if (is_made(b))
         return YP_OK;
-    fprintf(tell, "building %s (%.10s)\n", r->name, r->commit);
+    fprintf(progress, "building %s (%.10s)\n", r->name, r->commit);
     ypi_remove_tree(b->place); /* what a killed process left */
     enum yp_status status = make(b);
     if (status == YP_OK)
@@ -251,7 +251,7 @@ static enum yp_status make_in_place(const struct building *b, FILE *tell)
 }
 
 enum yp_status ypi_revision_build(const struct ypi_recipe *recipe, struct ypi_revision *revision,
-                                  FILE *tell, const volatile bool *stop)
+                                  FILE *progress, const volatile bool *stop)
 {
     enum yp_status status = ypi_cache_make(recipe);
     if (status != YP_OK)
@@ -266,14 +266,14 @@ enum yp_status ypi_revision_build(const struct ypi_recipe *recipe, struct ypi_re
                          .checkout = ypi_format("%s/source", place),
                          .stop = stop};
     /* Shared first: both sides of a gate may be the same build. */
-    int lock = ypi_cache_lock(place, false, tell, stop);
+    int lock = ypi_cache_lock(place, false, progress, stop);
     bool made = lock >= 0 && is_made(&b);
     if (lock >= 0 && !made) {
         close(lock);
-        lock = ypi_cache_lock(place, true, tell, stop);
+        lock = ypi_cache_lock(place, true, progress, stop);
     }
     if (!made)
-        status = lock >= 0 ? make_in_place(&b, tell) : yp_last_status();
+        status = lock >= 0 ? make_in_place(&b, progress) : yp_last_status();
     if (status == YP_OK) {
         revision->lock = lock;
         ypi_cache_share(lock);

@@ -52,19 +52,19 @@ char *ypi_cache_snapshot(const struct ypi_recipe *r)
     return ypi_format("%s/" SNAPSHOT "%d-%d", r->cache, (int)getpid(), count++);
 }
 
-int ypi_cache_lock(const char *place, bool alone, FILE *tell, const volatile bool *stop)
+int ypi_cache_lock(const char *place, bool alone, FILE *progress, const volatile bool *stop)
 {
     static const struct timespec pause = {.tv_nsec = 100000000};
     char *path = ypi_format("%s" LOCK, place);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    bool told = false;
+    bool printed = false;
     if (fd < 0)
         (void)yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
     free(path);
     while (fd >= 0 && flock(fd, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) {
-        if (!told)
-            fprintf(tell, "waiting for another build of %s\n", place);
-        told = true;
+        if (!printed)
+            fprintf(progress, "waiting for another build of %s\n", place);
+        printed = true;
         if (*stop) {
             close(fd);
             (void)yp_set_error(YP_UNSUPPORTED, "interrupted");

@@ -36,7 +36,7 @@ struct reproducing {
     const char *program;
 };
 
-static int told(const struct reproducing *p, enum yp_status status)
+static int exit_of(const struct reproducing *p, enum yp_status status)
 {
     if (status == YP_UNSUPPORTED || *p->stop)
         return YPI_GATE_INTERRUPTED;
@@ -55,9 +55,9 @@ static int find(struct reproducing *p)
     bool one = rows != NULL && cJSON_GetArraySize(rows) == 1;
     int code = YPI_GATE_FINE;
     if (rows == NULL) {
-        code = told(p, yp_last_status());
+        code = exit_of(p, yp_last_status());
     } else if (!one) {
-        ypi_tell_not_named(p->r->word, rows, as);
+        ypi_print_not_named(p->r->word, rows, as);
         code = YPI_GATE_UNSELECTED;
     } else if (strcmp(ypi_text_of(rows->child, "kind"), "run") == 0) {
         fprintf(stderr,
@@ -67,7 +67,7 @@ static int find(struct reproducing *p)
         code = YPI_GATE_USAGE;
     } else if ((p->old = ypi_document_of_result(db, ypi_text_of(rows->child, "id"), false)) ==
                NULL) {
-        code = told(p, yp_last_status());
+        code = exit_of(p, yp_last_status());
     }
     cJSON_Delete(rows);
     sqlite3_close(db);
@@ -161,7 +161,7 @@ static enum yp_status run_again(const struct reproducing *p, const char *history
         return YP_UNSUPPORTED;
     if (status.end == YPI_PROGRAM_NOT_STARTED)
         return yp_last_status();
-    ypi_program_told(end, status);
+    ypi_program_ending(end, status);
     return yp_set_error(YP_IO, "%s %s: what it said stands above", p->program, end);
 }
 
@@ -242,7 +242,7 @@ static int put(const struct reproducing *p, const cJSON *new_one, struct ypi_sto
         ypi_comparisons_note(&found, "the environment is the same");
     bool right = false;
     enum yp_status status = ypi_stored_compare(&sides[0], &sides[1], &choice, &right, &found);
-    int code = status == YP_OK && right ? ypi_report_put(&report, &found) : told(p, status);
+    int code = status == YP_OK && right ? ypi_report_put(&report, &found) : exit_of(p, status);
     if (code == YPI_GATE_FINE)
         code = ypi_summary_exit(&found);
     ypi_comparisons_clear(&found);
@@ -257,7 +257,7 @@ static int compare(const struct reproducing *p, const cJSON *new_one, const char
     for (int i = 0; i < 2 && status == YP_OK; i++)
         status =
             ypi_stored_of_run(ypi_text_of(part(documents[i], "run"), "id"), history, &sides[i]);
-    int code = status == YP_OK ? put(p, new_one, sides) : told(p, status);
+    int code = status == YP_OK ? put(p, new_one, sides) : exit_of(p, status);
     for (int i = 0; i < 2; i++)
         ypi_stored_clear(&sides[i]);
     return code;
@@ -291,14 +291,14 @@ static int run(struct reproducing *p)
         return code;
     enum yp_status status = choose_program(p);
     if (status != YP_OK)
-        return told(p, status);
+        return exit_of(p, status);
     struct ypi_workplace workplace = {.lock = -1};
     char *history = history_of(p, &workplace);
     double place = 0;
     cJSON *new_one = NULL;
     if (history == NULL || (status = last_place(history, &place)) != YP_OK ||
         (status = run_again(p, history)) != YP_OK || (new_one = newest(p, history, place)) == NULL)
-        code = told(p, status != YP_OK ? status : yp_last_status());
+        code = exit_of(p, status != YP_OK ? status : yp_last_status());
     else
         code = compare(p, new_one, history);
     cJSON_Delete(new_one);

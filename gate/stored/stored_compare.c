@@ -85,13 +85,13 @@ static void note_options(struct comparing *c)
     for (int i = 0; i < 2; i++) {
         const struct ypi_stored *mine = c->sides[i].runs;
         const struct ypi_stored *other = c->sides[!i].runs;
-        bool told = false;
-        for (int k = 0; k < mine->run_count && !told; k++) {
+        bool one_sided = false;
+        for (int k = 0; k < mine->run_count && !one_sided; k++) {
             bool both = *mine->runs[k].options == '\0';
             for (int j = 0; j < other->run_count; j++)
                 both = both || strcmp(mine->runs[k].options, other->runs[j].options) == 0;
-            told = !both;
-            if (told)
+            one_sided = !both;
+            if (one_sided)
                 ypi_comparisons_note(c->found, "only %s was run with %s",
                                      i == 0 ? "the base" : "the head", mine->runs[k].options);
         }
@@ -227,12 +227,12 @@ static bool measures(const struct side *s, const char *id, const char *name)
 }
 
 /* A measurement that only one side has timed. */
-static void tell_missing(struct comparing *c, const char *id, const char *name, int side)
+static void add_missing(struct comparing *c, const char *id, const char *name, int side)
 {
     bool there = measures(&c->sides[!side], id, name);
     bool failed = ypi_exact_failed(c->sides[!side].exact, id);
     if (failed)
-        return; /* which is told already */
+        return; /* which is reported already */
     struct ypi_comparison *to = ypi_comparison_add(c->found, id, YPI_QUANTITY_TIME, name);
     to->verdict = there ? YPI_COMPARED_UNSURE : side == 0 ? YPI_COMPARED_GONE : YPI_COMPARED_NEW;
     if (there)
@@ -263,7 +263,7 @@ static void take_time(struct comparing *c, const struct ypi_times *mine,
                       const struct ypi_times *other, int side)
 {
     if (other == NULL)
-        tell_missing(c, mine->id, mine->name, side);
+        add_missing(c, mine->id, mine->name, side);
     else if (side == 0)
         compare_time(c, (const struct ypi_times *const[]){mine, other});
 }

@@ -104,7 +104,7 @@ static enum ypi_trend_cause cause_of(double time, struct ypi_shift share)
     return !may_stay && !is_nearer_to_staying ? YPI_TREND_WORK : YPI_TREND_UNKNOWN;
 }
 
-static void tell_change(struct ypi_trend_series *s, const double *values, struct sides at,
+static void take_change(struct ypi_trend_series *s, const double *values, struct sides at,
                         double correlation, double least)
 {
     struct ypi_shift shift = ypi_shift(values + at.from, at.place - at.from, values + at.place,
@@ -153,7 +153,7 @@ static void find_in_times(struct ypi_trend_series *s, double error, double least
     for (size_t i = 0; i < found; i++) {
         struct sides at = {i > 0 ? places[i - 1] : 0, places[i],
                            i + 1 < found ? places[i + 1] : s->count};
-        tell_change(s, values, at, correlation, least);
+        take_change(s, values, at, correlation, least);
         s->steady = places[i];
     }
     find_drift(s, values, error / 2, least);

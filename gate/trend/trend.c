@@ -73,7 +73,7 @@ static int find_machine(sqlite3 *db, const char *prefix, int argc, char **argv, 
 
 /* -- the whole ----------------------------------------------------------------------------- */
 
-static int tell(const struct ypi_trend *t, const struct ypi_trend_request *r)
+static int print(const struct ypi_trend *t, const struct ypi_trend_request *r)
 {
     if (t->series_count == 0)
         return nothing("the selected cases have no result that counts on this machine");
@@ -94,7 +94,7 @@ static int report(sqlite3 *db, const struct ypi_trend_request *r, cJSON *cases, 
     bool read = ypi_trend_load(db, cases, machine, &trend);
     if (read)
         ypi_trend_find(&trend, r);
-    int code = read ? tell(&trend, r) : ypi_file_error();
+    int code = read ? print(&trend, r) : ypi_file_error();
     ypi_trend_free(&trend);
     return code;
 }

@@ -18,7 +18,7 @@ struct ypi_trend_request {
     const char *machine; /* how its fingerprint begins; NULL: that of the newest result */
     struct ypi_selection cases;
     double error;  /* of the whole command */
-    double change; /* 0.02: what is smaller is counted and not told */
+    double change; /* 0.02: what is smaller is counted and not printed */
     bool json, verbose;
 };
 
@@ -41,7 +41,7 @@ struct ypi_trend_point {
 };
 
 enum ypi_trend_cause {
-    YPI_TREND_UNKNOWN, /* no shares, or they cannot tell */
+    YPI_TREND_UNKNOWN, /* no shares, or they leave it open */
     YPI_TREND_WORK,    /* the share of the bound changed */
     YPI_TREND_MACHINE, /* it did not: what bounds the work changed by as much */
 };
@@ -64,9 +64,9 @@ struct ypi_trend_series {
     enum ypi_trend_quantity quantity;
     struct ypi_trend_point *points;
     size_t count;
-    struct ypi_trend_change *changes; /* that are told, oldest first */
+    struct ypi_trend_change *changes; /* that are printed, oldest first */
     size_t change_count;
-    size_t small; /* changes that are less than is told */
+    size_t small; /* changes that are too small to be printed */
     bool varies;  /* an exact figure that does not repeat itself */
     bool drifts;
     size_t steady;          /* the first point of the segment that the drift is of */

@@ -273,7 +273,7 @@ static bool read_stack(const struct ypi_target *target, pid_t thread, struct ypi
 
 /* One that runs is soon gone, or waits again; not those of a pool, which look for work all along.
  */
-static void tell_left_thread(const struct ypi_target *target, const struct ypi_thread *thread,
+static void note_left_thread(const struct ypi_target *target, const struct ypi_thread *thread,
                              double until)
 {
     static const struct timespec pause = {.tv_nsec = 1000000};
@@ -303,7 +303,7 @@ void ypi_stack_of_left_threads(void)
     ypi_target_open(&target, getpid());
     for (int i = 0; i < count; i++)
         if (!was_there(found[i].id))
-            tell_left_thread(&target, &found[i], until);
+            note_left_thread(&target, &found[i], until);
     ypi_target_close(&target);
 }
 

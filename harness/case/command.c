@@ -283,7 +283,7 @@ static void skip(const struct yp_case *t, const char *reason)
     ypi_child_send(t, YPI_MESSAGE_SKIP, reason, strlen(reason) + 1, NULL, 0);
 }
 
-static void tell_exit(const struct yp_case *t, int code)
+static void take_exit(const struct yp_case *t, int code)
 {
     if (code == SKIP_STATUS) {
         skip(t, "exited with status 77");
@@ -302,7 +302,7 @@ static void tell_exit(const struct yp_case *t, int code)
     free(meaning);
 }
 
-static void tell_signal(const struct yp_case *t, int number, bool for_memory)
+static void take_signal(const struct yp_case *t, int number, bool for_memory)
 {
     const char *name = sigabbrev_np(number);
     if (number == SIGKILL && for_memory)
@@ -344,9 +344,9 @@ static void run(struct yp_case *t)
     else if (r.last == YPI_LINE_SKIP)
         skip(t, r.text);
     else if (WIFSIGNALED(status))
-        tell_signal(t, WTERMSIG(status), ypi_oom_kills() > oom_kills);
+        take_signal(t, WTERMSIG(status), ypi_oom_kills() > oom_kills);
     else if (WEXITSTATUS(status) != 0)
-        tell_exit(t, WEXITSTATUS(status));
+        take_exit(t, WEXITSTATUS(status));
     free(r.text);
 }
 

@@ -122,7 +122,7 @@ static void reset_signals(void)
 }
 
 /* Why the case cannot run: what it needs is not here, or does not work. */
-static void tell_refusal(struct yp_case *t, enum yp_status status)
+static void send_refusal(struct yp_case *t, enum yp_status status)
 {
     const char *reason = yp_last_error();
     if (status == YP_UNSUPPORTED)
@@ -143,7 +143,7 @@ static bool open_device(struct yp_case *t)
     if (status == YP_OK && ypi_child_job(t)->bind != YPI_BIND_NONE)
         ypi_device_bind_near("");
     if (status != YP_OK)
-        tell_refusal(t, status);
+        send_refusal(t, status);
     return status == YP_OK;
 }
 
@@ -151,7 +151,7 @@ static bool open_audit(struct yp_case *t)
 {
     enum yp_status status = ypi_audit_open(t->child->device);
     if (status != YP_OK)
-        tell_refusal(t, status);
+        send_refusal(t, status);
     return status == YP_OK;
 }
 
@@ -375,7 +375,7 @@ static void run_case(void)
 
 /* Runs after the program's own exit handlers and destructors: its absence tells that one of them
  * crashed or left early. */
-__attribute__((destructor(101))) static void tell_exit(void)
+__attribute__((destructor(101))) static void send_exit(void)
 {
     if (exit_channel != NULL && getpid() == exit_pid)
         ypi_channel_send(exit_channel, YPI_MESSAGE_EXIT, NULL, 0, NULL, 0);

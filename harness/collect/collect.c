@@ -15,7 +15,7 @@ struct ypi_tests ypi_all_tests(void)
                               (const struct yp_test *const *)all.end};
 }
 
-static void tell_error(const struct yp_test *test, const char *message)
+static void print_error(const struct yp_test *test, const char *message)
 {
     fprintf(stderr, "error: %s:%d: test %s.%s: %s\n", test->file, test->line, test->group,
             test->name, message);
@@ -27,7 +27,7 @@ void ypi_declaration_error(struct ypi_collecting *g, const char *format, ...)
     va_start(arguments, format);
     char *message = ypi_vformat(format, arguments);
     va_end(arguments);
-    tell_error(g->test, message);
+    print_error(g->test, message);
     free(message);
     g->out->errors++;
 }
@@ -37,7 +37,7 @@ static int filter_errors;
 
 void ypi_collect_error(const struct yp_test *test, const char *message)
 {
-    tell_error(test, message);
+    print_error(test, message);
     filter_errors++;
 }
 

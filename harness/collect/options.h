@@ -14,7 +14,8 @@ void ypi_options_clear(struct ypi_options *o);
  * of the program's own that are wrong */
 const struct ypi_option *ypi_options_table(int *errors);
 void ypi_options_begin(struct ypi_options *o); /* as built in */
-/* Puts the options of the reporters into the table (harness/tell/reporter.c). Returns their end. */
+/* Puts the options of the reporters into the table (harness/report/reporter.c). Returns their end.
+ */
 struct ypi_option *ypi_reporter_options(struct ypi_option *out, int group);
 bool ypi_option_is_usual(const struct ypi_options *o, const struct ypi_option *option);
 /* What follows from one option for another. False after telling stderr which do not fit. */

@@ -115,7 +115,7 @@ static bool fulfils(const char *expression, ypi_matches *matches, struct yp_case
 
 /* -- ids ---------------------------------------------------------------------------------- */
 
-static void tell_missing(const char *wanted, const struct ypi_collection *c)
+static void print_missing(const char *wanted, const struct ypi_collection *c)
 {
     enum { FILE_NODE, TEST_NODE, CASE_NODE, NODES };
     int count = c->count * NODES;
@@ -151,7 +151,7 @@ static bool check_id(const struct ypi_options *o, int id, const struct ypi_colle
     for (int i = 0; i < c->count; i++)
         if (id_means(o, id, c->cases[i]))
             return true;
-    tell_missing(o->ids[id], c);
+    print_missing(o->ids[id], c);
     return false;
 }
 

@@ -4,8 +4,8 @@
 
 #include "harness/judge/judge.h"
 #include "harness/record/record.h"
+#include "harness/report/reporter.h"
 #include "harness/run/plan.h"
-#include "harness/tell/reporter.h"
 
 struct ypi_runner {
     const struct ypi_options *o;

@@ -16,7 +16,7 @@ static bool replace(sqlite3 *db, const char *machine, const struct ypi_figure *l
     sqlite3_finalize(s);
     ok = ypi_statements_prepare(&statements, db) && ok;
     for (size_t i = 0; ok && i < count; i++) {
-        const struct ypi_item item = {.row = &list[i], .owner = machine};
+        const struct ypi_stored_row item = {.row = &list[i], .owner = machine};
         ok = ypi_row_insert(&statements, YPI_TABLE_CEILING, &item);
     }
     ypi_statements_finalize(&statements);
@@ -58,7 +58,7 @@ struct ypi_figure ypi_ceiling_of(const cJSON *row)
 
 cJSON *ypi_ceiling_document(const struct ypi_figure *figure)
 {
-    const struct ypi_item item = {.row = figure};
+    const struct ypi_stored_row item = {.row = figure};
     cJSON *object = cJSON_CreateObject();
     for (size_t i = 0; i < table->count; i++) {
         const char *member = ypi_field_member(&table->fields[i]);

@@ -9,7 +9,7 @@ static bool insert(sqlite3 *db, const struct ypi_gate_record *gate,
                    const struct ypi_comparison_record *list, int count)
 {
     struct ypi_statements statements;
-    struct ypi_item item = {.row = gate};
+    struct ypi_stored_row item = {.row = gate};
     bool ok = ypi_statements_prepare(&statements, db) &&
               ypi_row_insert(&statements, YPI_TABLE_GATE, &item);
     item.owner = gate->id;

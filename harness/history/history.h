@@ -117,7 +117,7 @@ cJSON *ypi_cases_load(sqlite3 *db, const struct ypi_selection *selection, bool *
  * yp_last_error() set. */
 cJSON *ypi_named(sqlite3 *db, const char *word, const char **as);
 /* Tells stderr that `rows` are none, or too many. */
-void ypi_tell_not_named(const char *word, const cJSON *rows, const char *as);
+void ypi_print_not_named(const char *word, const cJSON *rows, const char *as);
 /* -- histories put together, and made smaller -------------------------------------------------- */
 
 struct ypi_imported {

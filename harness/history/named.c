@@ -53,7 +53,7 @@ cJSON *ypi_named(sqlite3 *db, const char *word, const char **as)
     return rows;
 }
 
-void ypi_tell_not_named(const char *word, const cJSON *rows, const char *as)
+void ypi_print_not_named(const char *word, const cJSON *rows, const char *as)
 {
     const cJSON *row;
     int count = cJSON_GetArraySize(rows);

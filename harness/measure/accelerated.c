@@ -248,7 +248,7 @@ bool ypi_accelerated_slowed(struct yp_measurement *m)
     return false;
 }
 
-static void tell_memory(struct yp_device *device, struct ypi_on_device *seen)
+static void take_memory(struct yp_device *device, struct ypi_on_device *seen)
 {
     struct yp_memory memory;
     yp_device_memory(device, &memory);
@@ -270,7 +270,7 @@ void ypi_accelerated_close(struct yp_measurement *m)
     keep_stretch(m);
     seen->there = true;
     seen->opening = ypi_device_opening();
-    tell_memory(a->device, seen);
+    take_memory(a->device, seen);
     seen->held = a->hold && a->batches > 1;
     seen->launching = a->holds > 0 ? a->launching / a->holds : NAN;
     seen->clock = a->conditions > 0 ? a->clocks / a->conditions : NAN;

@@ -155,7 +155,7 @@ struct yp_measurement *ypi_serve_begin(struct yp_case *t, struct yp_serve_option
     return m;
 }
 
-static void tell_noise(struct yp_measurement *m)
+static void take_noise(struct yp_measurement *m)
 {
     struct ypi_noise_mark now;
     ypi_noise_mark(&now);
@@ -170,7 +170,7 @@ static void close_parts(struct yp_measurement *m)
     for (int i = 0; i < YP_COUNTERS; i++)
         measured->counts[i].count /= iterations > 0 ? iterations : 1;
     if (m->state == YPI_MEASURE_SAMPLING)
-        tell_noise(m);
+        take_noise(m);
     if (m->roofline != NULL) {
         if (measured->count > 0)
             ypi_roofline_probe(m->roofline, measured);

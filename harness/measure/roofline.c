@@ -314,7 +314,7 @@ bool ypi_roofline_due(const struct ypi_roofline *r, double stretch)
 
 /* -- what is told -------------------------------------------------------------------------- */
 
-static void tell_ceilings(const struct ypi_roofline *r, struct ypi_measured *measured)
+static void take_ceilings(const struct ypi_roofline *r, struct ypi_measured *measured)
 {
     for (int i = 0; i < YPI_BOUNDS; i++) {
         struct ypi_ceiling *b = &measured->bounds[i];
@@ -352,7 +352,7 @@ static int find_bound(const struct ypi_roofline *r, const struct ypi_measured *m
 
 void ypi_roofline_close(struct ypi_roofline *r, struct ypi_measured *measured)
 {
-    tell_ceilings(r, measured);
+    take_ceilings(r, measured);
     measured->bound = find_bound(r, measured);
     for (int i = 0; i < r->count; i++) {
         struct ceiling *c = &r->ceilings[i];

@@ -262,7 +262,7 @@ struct reader {
     struct ypi_result *r;
     int64_t *returned;
     int returned_count;
-    bool returned_told, overwritten_told;
+    bool returned_noted, overwritten_noted;
     struct ypi_report report;
     double entered;
 };
@@ -282,19 +282,19 @@ static bool read_stage(struct reader *reader, const char *bytes)
     return true;
 }
 
-static void tell_returned(struct reader *reader, const char *bytes)
+static void note_returned(struct reader *reader, const char *bytes)
 {
     static const char *const names[] = {"setup", "the body", "teardown"};
     enum ypi_stage_name stage = YPI_STAGE_BODY;
     memcpy(&stage, bytes, sizeof stage);
     const char *name = stage < YPI_STAGE_DONE ? names[stage] : "the case";
-    if (!reader->returned_told && reader->returned_count == 1)
+    if (!reader->returned_noted && reader->returned_count == 1)
         ypi_result_fail(reader->r, YPI_CAUSE_FORKED, NULL, 0, "a forked child returned from %s",
                         name);
-    else if (!reader->returned_told)
+    else if (!reader->returned_noted)
         ypi_result_fail(reader->r, YPI_CAUSE_FORKED, NULL, 0, "%d forked children returned from %s",
                         reader->returned_count, name);
-    reader->returned_told = true;
+    reader->returned_noted = true;
 }
 
 /* False for a message that cannot be. */
@@ -338,7 +338,7 @@ static bool read_message(struct reader *reader, uint32_t kind, const char *bytes
     } else if (kind == YPI_MESSAGE_STACK) {
         return read_stack(r, bytes, size);
     } else if (kind == YPI_MESSAGE_RETURNED && size == sizeof(enum ypi_stage_name)) {
-        tell_returned(reader, bytes);
+        note_returned(reader, bytes);
     } else {
         return kind == YPI_MESSAGE_SERIES; /* the first is taken */
     }
@@ -376,12 +376,12 @@ static void find_returned(struct reader *reader, const char *bytes, size_t size)
                 append(reader->returned, &reader->returned_count, &frame.pid, sizeof frame.pid);
 }
 
-static void tell_overwritten(struct reader *reader)
+static void note_overwritten(struct reader *reader)
 {
-    if (!reader->overwritten_told)
+    if (!reader->overwritten_noted)
         ypi_result_fail(reader->r, YPI_CAUSE_OVERRUN, NULL, 0,
                         "the case sent what cannot be: something wrote over its memory");
-    reader->overwritten_told = true;
+    reader->overwritten_noted = true;
 }
 
 static void read_messages(struct reader *reader, const char *bytes, size_t size)
@@ -390,7 +390,7 @@ static void read_messages(struct reader *reader, const char *bytes, size_t size)
     for (size_t at = 0; bytes != NULL && next_frame(&frame, bytes, size, &at);)
         if (frame.kind == YPI_MESSAGE_RETURNED || !has_returned(reader, frame.pid))
             if (!read_message(reader, frame.kind, bytes + at - frame.size, frame.size))
-                tell_overwritten(reader);
+                note_overwritten(reader);
 }
 
 struct ypi_report ypi_channel_read_from(const struct ypi_channel_source *source,

@@ -21,24 +21,24 @@ static void take_made(struct ypi_datum *out)
     out->text = out->made;
 }
 
-static void get_machine(const struct ypi_item *item, struct ypi_datum *out)
+static void get_machine(const struct ypi_stored_row *item, struct ypi_datum *out)
 {
     const struct ypi_environment *e = ((const struct ypi_run *)item->row)->environment;
     ypi_datum_text(out, e && *e->fingerprint ? e->fingerprint : NULL);
 }
 
-static void get_case_name(const struct ypi_item *item, struct ypi_datum *out)
+static void get_case_name(const struct ypi_stored_row *item, struct ypi_datum *out)
 {
     const struct yp_case *c = item->row;
     ypi_datum_text(out, c->decl ? c->decl->name : NULL);
 }
 
-static void get_axis_kind(const struct ypi_item *item, struct ypi_datum *out)
+static void get_axis_kind(const struct ypi_stored_row *item, struct ypi_datum *out)
 {
     ypi_datum_text(out, ypi_axis_kind_name(((const struct ypi_setting *)item->row)->kind));
 }
 
-static void get_axis(const struct ypi_item *item, struct ypi_datum *out)
+static void get_axis(const struct ypi_stored_row *item, struct ypi_datum *out)
 {
     const struct ypi_setting *s = item->row;
     if (s->kind == YP_AXIS_STRING)
@@ -49,19 +49,19 @@ static void get_axis(const struct ypi_item *item, struct ypi_datum *out)
     out->real = s->d;
 }
 
-static void get_hash(const struct ypi_item *item, struct ypi_datum *out)
+static void get_hash(const struct ypi_stored_row *item, struct ypi_datum *out)
 {
     uint64_t hash = ((const struct ypi_result *)item->row)->hash;
     snprintf(out->made, sizeof out->made, "%016llx", (unsigned long long)hash);
     take_made(out);
 }
 
-static void get_memory(const struct ypi_item *item, struct ypi_datum *out)
+static void get_memory(const struct ypi_stored_row *item, struct ypi_datum *out)
 {
     ypi_datum_text(out, item->number == YP_DEVICE ? "device" : "host");
 }
 
-static void get_ceiling(const struct ypi_item *item, struct ypi_datum *out)
+static void get_ceiling(const struct ypi_stored_row *item, struct ypi_datum *out)
 {
     ypi_datum_text(out, yp_ceiling_name(((const struct ypi_ceiling *)item->row)->ceiling));
 }
@@ -71,28 +71,28 @@ bool ypi_has_ceiling(const struct ypi_ceiling *c)
     return c->ceiling != YP_NO_CEILING && (c->probes > 0 || c->work > 0);
 }
 
-static void get_bound(const struct ypi_item *item, struct ypi_datum *out)
+static void get_bound(const struct ypi_stored_row *item, struct ypi_datum *out)
 {
     ypi_bound_text(item->row, false, out->made, sizeof out->made);
     take_made(out);
 }
 
-static void get_counter(const struct ypi_item *item, struct ypi_datum *out)
+static void get_counter(const struct ypi_stored_row *item, struct ypi_datum *out)
 {
     ypi_datum_text(out, ypi_counter_name((enum yp_counter)item->number));
 }
 
-static const struct yp_budget *budget_of(const struct ypi_item *item)
+static const struct yp_budget *budget_of(const struct ypi_stored_row *item)
 {
     return ((const struct ypi_verdict *)item->row)->budget;
 }
 
-static void get_budget_kind(const struct ypi_item *item, struct ypi_datum *out)
+static void get_budget_kind(const struct ypi_stored_row *item, struct ypi_datum *out)
 {
     ypi_datum_text(out, ypi_budget_kind_name(budget_of(item)->kind));
 }
 
-static void get_budget_memory(const struct ypi_item *item, struct ypi_datum *out)
+static void get_budget_memory(const struct ypi_stored_row *item, struct ypi_datum *out)
 {
     const struct yp_budget *b = budget_of(item);
     ypi_datum_text(out, ypi_budget_kind(b->kind)->memory == NULL ? NULL
@@ -100,14 +100,14 @@ static void get_budget_memory(const struct ypi_item *item, struct ypi_datum *out
                                                                  : "host");
 }
 
-static void get_slack(const struct ypi_item *item, struct ypi_datum *out)
+static void get_slack(const struct ypi_stored_row *item, struct ypi_datum *out)
 {
     out->type = YPI_A_REAL;
     out->real =
         ypi_budget_slack(budget_of(item), ((const struct ypi_verdict *)item->row)->measured);
 }
 
-static void get_budget_detail(const struct ypi_item *item, struct ypi_datum *out)
+static void get_budget_detail(const struct ypi_stored_row *item, struct ypi_datum *out)
 {
     ypi_datum_text(out, ypi_budget_detail(out->made, budget_of(item)) ? out->made : NULL);
 }

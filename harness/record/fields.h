@@ -38,7 +38,7 @@ enum ypi_table_name {
 };
 
 /* A row's struct and its place. */
-struct ypi_item {
+struct ypi_stored_row {
     const void *row;
     const char *run;   /* UUID; of a result only */
     const char *owner; /* UUID of the run, result or gate, or id of the case, that it belongs to */
@@ -86,7 +86,7 @@ struct ypi_field {
     size_t count; /* of YPI_DOUBLES: where it stands; of YPI_CHARS that are read back: bytes */
     size_t when, when_size; /* bytes of the row's struct that are 0 where there is no value; none:
                                always one */
-    void (*get)(const struct ypi_item *item, struct ypi_datum *out); /* instead of `at` */
+    void (*get)(const struct ypi_stored_row *item, struct ypi_datum *out); /* instead of `at` */
     const char *sql;  /* behind the column's type: " NOT NULL", ... */
     const char *json; /* the member, where it is not named like the column; "": none */
     bool as_text;     /* in JSON, for it may be larger than what a reader takes as a number */

@@ -82,7 +82,7 @@ static enum yp_status end(struct ypi_history *h, bool ok, const char *what)
 static bool insert(struct ypi_history *h, enum ypi_table_name table, const void *row,
                    const char *owner, int position)
 {
-    const struct ypi_item item = {.row = row, .owner = owner, .position = position};
+    const struct ypi_stored_row item = {.row = row, .owner = owner, .position = position};
     return ypi_row_insert(&h->statements, table, &item);
 }
 
@@ -132,7 +132,7 @@ static bool add_case(struct ypi_history *h, const struct yp_case *c)
 static bool add_memory(struct ypi_history *h, const char *id, enum yp_memory_kind kind,
                        const struct yp_memory *memory)
 {
-    const struct ypi_item item = {.row = memory, .owner = id, .number = (int)kind};
+    const struct ypi_stored_row item = {.row = memory, .owner = id, .number = (int)kind};
     return ypi_row_insert(&h->statements, YPI_TABLE_MEMORY, &item);
 }
 
@@ -140,7 +140,7 @@ static bool add_main_row(struct ypi_history *h, const char *id, const char *run_
                          const struct ypi_result *result)
 {
     const struct ypi_memory *m = &result->memory;
-    const struct ypi_item item = {.row = result, .run = run_id, .owner = id};
+    const struct ypi_stored_row item = {.row = result, .run = run_id, .owner = id};
     return ypi_row_insert(&h->statements, YPI_TABLE_RESULT, &item) &&
            (!result->has_memory || add_memory(h, id, YP_HOST, &m->host)) &&
            (!result->has_memory || !m->has_device || add_memory(h, id, YP_DEVICE, &m->device));
@@ -157,13 +157,13 @@ static bool add_list(struct ypi_history *h, enum ypi_table_name table, const cha
 }
 
 /* What stands beside a measurement; a figure that nobody looked at has no row. */
-static bool add_beside(struct ypi_history *h, const struct ypi_item *at)
+static bool add_beside(struct ypi_history *h, const struct ypi_stored_row *at)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < ypi_noise_field_count; i++) {
         const struct ypi_field *f = &ypi_noise_fields[i];
         const struct ypi_figure_row row = {f->name, ypi_field_real(f, at->row)};
-        struct ypi_item item = *at;
+        struct ypi_stored_row item = *at;
         item.row = &row;
         ok = !ypi_field_known(f, at->row) || ypi_row_insert(&h->statements, YPI_TABLE_NOISE, &item);
     }
@@ -173,7 +173,7 @@ static bool add_beside(struct ypi_history *h, const struct ypi_item *at)
 static bool add_measurement(struct ypi_history *h, const char *id, int position,
                             const struct ypi_measured *m)
 {
-    struct ypi_item item = {.row = m, .owner = id, .position = position};
+    struct ypi_stored_row item = {.row = m, .owner = id, .position = position};
     bool ok = ypi_row_insert(&h->statements, YPI_TABLE_MEASUREMENT, &item) &&
               ypi_row_insert(&h->statements, YPI_TABLE_SAMPLES, &item) && add_beside(h, &item);
     for (item.number = 0; ok && item.number < m->phase_count; item.number++) {

@@ -72,7 +72,8 @@ bool ypi_field_known(const struct ypi_field *f, const void *row)
     return any;
 }
 
-void ypi_field_get(const struct ypi_field *f, const struct ypi_item *item, struct ypi_datum *out)
+void ypi_field_get(const struct ypi_field *f, const struct ypi_stored_row *item,
+                   struct ypi_datum *out)
 {
     memset(out, 0, sizeof *out);
     if (f->type == YPI_OF_RUN || f->type == YPI_OF_OWNER) {
@@ -93,7 +94,7 @@ void ypi_field_get(const struct ypi_field *f, const struct ypi_item *item, struc
 double ypi_field_real(const struct ypi_field *f, const void *row)
 {
     struct ypi_datum d;
-    ypi_field_get(f, &(struct ypi_item){.row = row}, &d);
+    ypi_field_get(f, &(struct ypi_stored_row){.row = row}, &d);
     return d.type == YPI_A_REAL ? d.real : d.type == YPI_AN_INTEGER ? (double)d.integer : NAN;
 }
 
@@ -243,7 +244,7 @@ static int bind(sqlite3_stmt *s, int place, const struct ypi_datum *d)
 }
 
 bool ypi_row_insert(const struct ypi_statements *all, enum ypi_table_name table,
-                    const struct ypi_item *item)
+                    const struct ypi_stored_row *item)
 {
     const struct ypi_table *t = &ypi_tables[table];
     sqlite3_stmt *s = all->insert[table];

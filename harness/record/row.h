@@ -24,14 +24,15 @@ void ypi_statements_finalize(struct ypi_statements *all);
 /* Stores a row; NULL and NaN are stored as NULL. False when it cannot be, and sqlite3_errmsg() says
  * why. */
 bool ypi_row_insert(const struct ypi_statements *all, enum ypi_table_name table,
-                    const struct ypi_item *item);
+                    const struct ypi_stored_row *item);
 /* Runs a statement whose parameters are bound, and leaves it ready for the next time. */
 bool ypi_statement_run(sqlite3_stmt *s);
 
 /* -- one field of a row -------------------------------------------------------------------- */
 
 bool ypi_field_known(const struct ypi_field *f, const void *row); /* by .when */
-void ypi_field_get(const struct ypi_field *f, const struct ypi_item *item, struct ypi_datum *out);
+void ypi_field_get(const struct ypi_field *f, const struct ypi_stored_row *item,
+                   struct ypi_datum *out);
 
 /* The value as a figure; NaN when there is none. */
 double ypi_field_real(const struct ypi_field *f, const void *row);

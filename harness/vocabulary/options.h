@@ -58,7 +58,7 @@ struct ypi_given {
     char *where;
 };
 
-/* Of a reporter (harness/tell/reporter.h), as its option has it. */
+/* Of a reporter (harness/report/reporter.h), as its option has it. */
 enum { YPI_REPORTERS_MAX = 16 };
 union ypi_asked {
     char *path; /* NULL: not asked for */

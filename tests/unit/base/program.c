@@ -24,11 +24,11 @@ Test(program, tells_how_it_ended)
     char told[64];
     struct ypi_program_status s = shell("exit 7", 0, NULL, NULL);
     cr_expect(s.end == YPI_PROGRAM_EXITED && s.code == 7);
-    ypi_program_told(told, s);
+    ypi_program_ending(told, s);
     cr_expect_str_eq(told, "ended with 7");
     s = shell("kill -9 $$", 0, NULL, NULL);
     cr_expect(s.end == YPI_PROGRAM_KILLED && s.code == SIGKILL);
-    ypi_program_told(told, s);
+    ypi_program_ending(told, s);
     cr_expect_str_eq(told, "was ended by signal 9 (Killed)");
 }
 
@@ -125,7 +125,7 @@ Test(program, stops_when_told_to)
     char told[64];
     struct ypi_program_status s = shell("sleep 50", 0, &stop, NULL);
     cr_expect_eq(s.end, YPI_PROGRAM_STOPPED);
-    ypi_program_told(told, s);
+    ypi_program_ending(told, s);
     cr_expect_str_eq(told, "was interrupted");
 }
 

@@ -1,6 +1,6 @@
 /* --csv: one header, quoting that a CSV reader undoes, several writers, a full disk. */
 #include "base/text/text.h"
-#include "harness/tell/reporter.h"
+#include "harness/report/reporter.h"
 #include "tests/unit/harness/folder.h"
 
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 /* What the golden transcripts leave open of the terminal: the order of the counts, narrow
  * terminals, where output is cut, headlines. */
-#include "harness/tell/reporter.h"
+#include "harness/report/reporter.h"
 
 #include "base/system/clock.h"
 #include "base/text/text.h"
@@ -170,7 +170,7 @@ static char *failure_of(const struct ypi_result *r)
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    ypi_tell_failure(out, &session, r);
+    ypi_print_failure(out, &session, r);
     fclose(out);
     return text;
 }

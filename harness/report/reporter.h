@@ -4,7 +4,7 @@
 #define YPI_REPORTER_H
 
 #include "base/system/atomic_file.h"
-#include "harness/tell/tell.h"
+#include "harness/report/words.h"
 
 /* A line each, in the order in which they get an event and their options stand in --help. */
 #define YPI_REPORTERS(ENTRY) \

@@ -2,9 +2,9 @@
 #include "base/text/figures.h"
 #include "base/text/text.h"
 #include "harness/collect/configuration.h"
-#include "harness/tell/reporter.h"
-#include "harness/tell/screen.h"
-#include "harness/tell/summary.h"
+#include "harness/report/reporter.h"
+#include "harness/report/screen.h"
+#include "harness/report/summary.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ struct terminal {
 
 /* -- before the first case ----------------------------------------------------------------- */
 
-static void tell_header(FILE *out, const struct ypi_session *s)
+static void print_header(FILE *out, const struct ypi_session *s)
 {
     static const char *const speeds[] = {[YPI_SPEED_JUDGE] = "judged",
                                          [YPI_SPEED_RECORD] = "recorded",
@@ -48,8 +48,8 @@ static enum yp_status begin(struct ypi_reporting *to)
     if (!quiet)
         ypi_screen_rule(&terminal->screen, out, '=', YPI_BOLD, "yieldpoint " YPI_VERSION);
     if (!quiet && !s->o->no_header)
-        tell_header(out, s);
-    ypi_tell_unusual(out, "", s->o);
+        print_header(out, s);
+    ypi_print_unusual(out, "", s->o);
     if (quiet)
         return YP_OK;
     fprintf(out, "collected %d case%s", s->collected, s->collected == 1 ? "" : "s");
@@ -77,7 +77,7 @@ static void percent(struct terminal *terminal, int reported)
     terminal->column = 0;
 }
 
-static void tell_line(struct terminal *terminal, const struct ypi_result *r)
+static void print_line(struct terminal *terminal, const struct ypi_result *r)
 {
     const struct ypi_look *look = &ypi_looks[r->outcome];
     char headline[YPI_HEADLINE_MAX];
@@ -104,11 +104,11 @@ static void tell_line(struct terminal *terminal, const struct ypi_result *r)
 }
 
 /* With what its budgets leave; those of a failed one stand among the failures. */
-static void tell_whole(struct terminal *terminal, const struct ypi_result *r)
+static void print_whole(struct terminal *terminal, const struct ypi_result *r)
 {
-    tell_line(terminal, r);
+    print_line(terminal, r);
     if (!ypi_is_failure(r->outcome) && r->outcome != YPI_SKIPPED)
-        ypi_tell_verdicts(terminal->screen.out, r, true);
+        ypi_print_verdicts(terminal->screen.out, r, true);
 }
 
 /* Under -q without the paths of the files. */
@@ -125,7 +125,7 @@ static void begin_path(struct terminal *terminal, const struct ypi_result *r)
     terminal->column = fprintf(terminal->screen.out, "%.*s ", length, r->c->id);
 }
 
-static void tell_letter(struct terminal *terminal, const struct ypi_result *r)
+static void print_letter(struct terminal *terminal, const struct ypi_result *r)
 {
     begin_path(terminal, r);
     fprintf(terminal->screen.out, "%s%c%s",
@@ -140,7 +140,7 @@ static void tell_letter(struct terminal *terminal, const struct ypi_result *r)
 /* -- sections ------------------------------------------------------------------------------ */
 
 /* "FILE:LINE: reason" */
-static void tell_place(FILE *out, const struct ypi_result *r)
+static void print_place(FILE *out, const struct ypi_result *r)
 {
     const struct ypi_failure *f = r->failure_count > 0 ? &r->failures[0] : NULL;
     const char *reason = ypi_first_reason(r);
@@ -151,16 +151,16 @@ static void tell_place(FILE *out, const struct ypi_result *r)
     fprintf(out, "%.*s\n", (int)strcspn(reason, "\n"), reason);
 }
 
-static void tell_passed(FILE *out, const struct ypi_session *s, const struct ypi_result *r)
+static void print_passed(FILE *out, const struct ypi_session *s, const struct ypi_result *r)
 {
     (void)s;
-    ypi_tell_output(out, r);
+    ypi_print_output(out, r);
 }
 
-static void tell_one_line(FILE *out, const struct ypi_session *s, const struct ypi_result *r)
+static void print_one_line(FILE *out, const struct ypi_session *s, const struct ypi_result *r)
 {
     (void)s;
-    tell_place(out, r);
+    print_place(out, r);
 }
 
 static void keep(const struct terminal *terminal, struct ypi_text *sections, const char *title,
@@ -189,7 +189,7 @@ static void keep_failure(struct terminal *terminal, const struct ypi_result *r)
                   : line ? NULL
                          : ypi_strdup(r->c->id);
     keep(terminal, error ? &terminal->errors : &terminal->failures, title, YPI_RED,
-         line ? tell_one_line : ypi_tell_failure, r);
+         line ? print_one_line : ypi_print_failure, r);
     free(title);
 }
 
@@ -199,7 +199,7 @@ static void keep_sections(struct terminal *terminal, const struct ypi_result *r)
     if (ypi_is_failure(r->outcome))
         keep_failure(terminal, r);
     else if (o->report_output && r->outcome == YPI_PASSED && r->tail != NULL && r->tail[0] != '\0')
-        keep(terminal, &terminal->passes, r->c->id, YPI_GREEN, tell_passed, r);
+        keep(terminal, &terminal->passes, r->c->id, YPI_GREEN, print_passed, r);
 }
 
 static enum yp_status report(struct ypi_reporting *to)
@@ -210,16 +210,16 @@ static enum yp_status report(struct ypi_reporting *to)
     keep_sections(terminal, r);
     ypi_summary_add(&terminal->summary, &terminal->screen, terminal->s->o, r);
     if (terminal->s->o->verbose > 0)
-        tell_whole(terminal, r);
+        print_whole(terminal, r);
     else
-        tell_letter(terminal, r);
+        print_letter(terminal, r);
     fflush(terminal->screen.out);
     return YP_OK;
 }
 
 /* -- after the last case ------------------------------------------------------------------- */
 
-static void tell_sections(const struct terminal *terminal)
+static void print_sections(const struct terminal *terminal)
 {
     const bool all = terminal->s->o->traceback != YPI_TRACEBACK_NO;
     const struct {
@@ -242,7 +242,7 @@ static void tell_sections(const struct terminal *terminal)
 }
 
 /* Why not all were run. */
-static void tell_stop(const struct terminal *terminal, const struct ypi_totals *totals)
+static void print_stop(const struct terminal *terminal, const struct ypi_totals *totals)
 {
     const struct ypi_options *o = terminal->s->o;
     int failures = totals->count[YPI_FAILED] + totals->count[YPI_ERROR];
@@ -270,12 +270,12 @@ static enum yp_status end(struct ypi_reporting *to)
         fputc('\n', out);
     terminal->column = 0;
     if (!o->no_summary)
-        tell_sections(terminal);
+        print_sections(terminal);
     ypi_summary_repeats(&terminal->summary, &terminal->screen);
     ypi_summary_durations(&terminal->summary, &terminal->screen, o);
     if (!o->no_summary)
         ypi_summary_short(&terminal->summary, &terminal->screen, o);
-    tell_stop(terminal, to->totals);
+    print_stop(terminal, to->totals);
     ypi_summary_counts(&terminal->screen, terminal->s, to->totals);
     fflush(out);
     free(terminal->path);

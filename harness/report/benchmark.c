@@ -5,8 +5,8 @@
 #include "base/system/clock.h"
 #include "base/system/file.h"
 #include "base/text/output.h"
-#include "harness/tell/repeats.h"
-#include "harness/tell/reporter.h"
+#include "harness/report/repeats.h"
+#include "harness/report/reporter.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -1,13 +1,13 @@
 /* TAP 13, numbered, streamed: a line as soon as its case is stored. */
 #include "base/text/text.h"
-#include "harness/tell/reporter.h"
+#include "harness/report/reporter.h"
 
 #include <stdlib.h>
 
 static enum yp_status begin(struct ypi_reporting *to)
 {
     fprintf(to->out, "TAP version 13\n1..%d\n", to->s->total);
-    ypi_tell_unusual(to->out, "# ", to->s->o);
+    ypi_print_unusual(to->out, "# ", to->s->o);
     fflush(to->out);
     return YP_OK;
 }
@@ -66,7 +66,7 @@ static enum yp_status report(struct ypi_reporting *to)
     put_result(to->out, to->number, r);
     if (ypi_is_failure(r->outcome)) {
         fprintf(stderr, "%s %s\n", r->outcome == YPI_ERROR ? "ERROR" : "FAILED", r->c->id);
-        ypi_tell_failure(stderr, to->s, r);
+        ypi_print_failure(stderr, to->s, r);
         fflush(stderr);
     }
     return YP_OK;

@@ -2,7 +2,7 @@
 #include "base/text/text.h"
 #include "device/ceiling/ceiling.h"
 #include "harness/record/row.h"
-#include "harness/tell/reporter.h"
+#include "harness/report/reporter.h"
 #include "harness/vocabulary/audit.h"
 #include "harness/vocabulary/budget.h"
 
@@ -99,7 +99,7 @@ static bool put_spread(struct rows *rows, const char *column, const struct ypi_d
 static bool put_fields(struct rows *rows, enum ypi_table_name table, const void *row)
 {
     const struct ypi_table *t = &ypi_tables[table];
-    const struct ypi_item item = {.row = row, .run = rows->s->run_id};
+    const struct ypi_stored_row item = {.row = row, .run = rows->s->run_id};
     const int digits = table == YPI_TABLE_VALUE ? 17 : 9; /* all of what a body gives */
     bool any = true;
     for (size_t i = 0; i < t->count; i++) {

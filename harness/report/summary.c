@@ -1,4 +1,4 @@
-#include "harness/tell/summary.h"
+#include "harness/report/summary.h"
 
 #include "base/numbers/stats.h"
 #include "base/system/clock.h"
@@ -150,7 +150,7 @@ struct told {
 
 /* "a.c::t 'fit': 1.23 ms [1.2 ms, 1.31 ms] of 5, sd 3.1 %": the interval is that of ypi_estimate().
  */
-static void tell_repeats(void *arg, const struct ypi_repeat *repeats, size_t count)
+static void print_repeats(void *arg, const struct ypi_repeat *repeats, size_t count)
 {
     struct told *told = arg;
     char median[YPI_FIGURE_MAX];
@@ -175,7 +175,7 @@ static void tell_repeats(void *arg, const struct ypi_repeat *repeats, size_t cou
 void ypi_summary_repeats(struct ypi_summary *s, const struct ypi_screen *screen)
 {
     struct told told = {screen, false};
-    ypi_repeats_each(&s->repeats, tell_repeats, &told);
+    ypi_repeats_each(&s->repeats, print_repeats, &told);
 }
 
 /* -- durations ----------------------------------------------------------------------------- */

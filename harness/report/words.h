@@ -1,6 +1,6 @@
 /* What reporters share: a run, what it comes to, and the words of a result. */
-#ifndef YPI_TELL_H
-#define YPI_TELL_H
+#ifndef YPI_REPORT_WORDS_H
+#define YPI_REPORT_WORDS_H
 
 #include "base/text/text.h"
 #include "harness/record/environment.h"
@@ -35,23 +35,23 @@ void ypi_headline(char out[YPI_HEADLINE_MAX], const struct ypi_result *r);
 const char *ypi_first_reason(const struct ypi_result *r);
 
 /* A line for each option whose results are no normal ones, with `prefix` before it. */
-void ypi_tell_unusual(FILE *out, const char *prefix, const struct ypi_options *o);
+void ypi_print_unusual(FILE *out, const char *prefix, const struct ypi_options *o);
 
 /* The line that runs the case again; the caller frees. */
 char *ypi_reproduce_line(const struct ypi_session *s, const struct ypi_result *r);
 
 /* A line a budget, indented, with its slack or without. */
-void ypi_tell_verdicts(FILE *out, const struct ypi_result *r, bool slack);
+void ypi_print_verdicts(FILE *out, const struct ypi_result *r, bool slack);
 
 /* Adds a line for each budget and bound that is met and loose. */
 void ypi_add_loose(struct ypi_text *out, const struct ypi_result *r);
 
 /* The end of what the case wrote. */
-void ypi_tell_output(FILE *out, const struct ypi_result *r);
+void ypi_print_output(FILE *out, const struct ypi_result *r);
 
 /* As --tb says, at most everything to know about a failed case: reasons, budgets, the end of its
  * output, how to run it again. */
-void ypi_tell_failure(FILE *out, const struct ypi_session *s, const struct ypi_result *r);
+void ypi_print_failure(FILE *out, const struct ypi_session *s, const struct ypi_result *r);
 
 /* The file to which rows are appended, except under --slowdown; NULL: none. */
 const char *ypi_appended_to(const struct ypi_options *o);

@@ -3,7 +3,7 @@
 #include "base/system/clock.h"
 #include "device/cpu/topology.h"
 #include "harness/collect/collect.h"
-#include "harness/tell/reporter.h"
+#include "harness/report/reporter.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -203,7 +203,7 @@ static void failed(struct junit *junit, const struct ypi_result *r)
     attribute(junit->out, "message", message);
     fputc('>', junit->out);
     if (section != NULL) {
-        ypi_tell_failure(section, junit->s, r);
+        ypi_print_failure(section, junit->s, r);
         fclose(section);
         put(junit->out, text, false);
     }

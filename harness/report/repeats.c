@@ -1,4 +1,4 @@
-#include "harness/tell/repeats.h"
+#include "harness/report/repeats.h"
 
 #include "base/text/text.h"
 

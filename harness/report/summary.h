@@ -3,9 +3,9 @@
 #define YPI_SUMMARY_H
 
 #include "base/text/text.h"
-#include "harness/tell/repeats.h"
-#include "harness/tell/screen.h"
-#include "harness/tell/tell.h"
+#include "harness/report/repeats.h"
+#include "harness/report/screen.h"
+#include "harness/report/words.h"
 
 /* What stands for an outcome: among letters of progress, behind -r, as a word, in colour. */
 struct ypi_look {

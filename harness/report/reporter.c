@@ -1,4 +1,4 @@
-#include "harness/tell/reporter.h"
+#include "harness/report/reporter.h"
 
 #include "base/text/text.h"
 #include "harness/collect/program_options.h"

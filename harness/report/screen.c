@@ -1,4 +1,4 @@
-#include "harness/tell/screen.h"
+#include "harness/report/screen.h"
 
 #include "base/text/text.h"
 

@@ -1,4 +1,4 @@
-#include "harness/tell/tell.h"
+#include "harness/report/words.h"
 
 #include "base/numbers/order.h"
 #include "base/text/figures.h"
@@ -91,7 +91,7 @@ const char *ypi_first_reason(const struct ypi_result *r)
     return r->failure_count > 0 ? r->failures[0].message : r->reason != NULL ? r->reason : "";
 }
 
-void ypi_tell_unusual(FILE *out, const char *prefix, const struct ypi_options *o)
+void ypi_print_unusual(FILE *out, const char *prefix, const struct ypi_options *o)
 {
     const char *rows = ypi_appended_to(o);
     if (o->slowdown > 1)
@@ -114,8 +114,8 @@ char *ypi_reproduce_line(const struct ypi_session *s, const struct ypi_result *r
     return line;
 }
 
-static void tell_verdict(FILE *out, const struct ypi_result *r, const struct ypi_verdict *v,
-                         bool slack)
+static void print_verdict(FILE *out, const struct ypi_result *r, const struct ypi_verdict *v,
+                          bool slack)
 {
     const char *unit = ypi_budget_unit(r, v->budget);
     double left = ypi_budget_slack(v->budget, v->measured);
@@ -152,10 +152,10 @@ static void tell_verdict(FILE *out, const struct ypi_result *r, const struct ypi
     fputc('\n', out);
 }
 
-void ypi_tell_verdicts(FILE *out, const struct ypi_result *r, bool slack)
+void ypi_print_verdicts(FILE *out, const struct ypi_result *r, bool slack)
 {
     for (int i = 0; i < r->verdict_count; i++)
-        tell_verdict(out, r, &r->verdicts[i], slack);
+        print_verdict(out, r, &r->verdicts[i], slack);
 }
 
 static void add_loose(struct ypi_text *out, const struct ypi_result *r, const char *what,
@@ -196,7 +196,7 @@ void ypi_add_loose(struct ypi_text *out, const struct ypi_result *r)
     }
 }
 
-static void tell_measured(FILE *out, const struct ypi_result *r)
+static void print_measured(FILE *out, const struct ypi_result *r)
 {
     for (int i = 0; i < r->measured_count; i++) {
         const struct ypi_measured *m = &r->measured[i];
@@ -231,7 +231,7 @@ static const char *last_lines(const char *text, int lines)
     return at;
 }
 
-void ypi_tell_output(FILE *out, const struct ypi_result *r)
+void ypi_print_output(FILE *out, const struct ypi_result *r)
 {
     enum { LINES = 40, COLUMNS = 160 };
     if (r->tail == NULL || r->tail[0] == '\0')
@@ -249,7 +249,7 @@ void ypi_tell_output(FILE *out, const struct ypi_result *r)
     }
 }
 
-static void tell_stack(FILE *out, const char *stack)
+static void print_stack(FILE *out, const char *stack)
 {
     for (const char *line = stack; *line != '\0';) {
         int length = (int)strcspn(line, "\n");
@@ -258,47 +258,47 @@ static void tell_stack(FILE *out, const char *stack)
     }
 }
 
-static void tell_reason(FILE *out, const struct ypi_failure *f)
+static void print_reason(FILE *out, const struct ypi_failure *f)
 {
     if (f->file != NULL)
         fprintf(out, "  %s:%d: %s\n", f->file, f->line, f->message);
     else
         fprintf(out, "  %s\n", f->message);
     if (f->stack != NULL)
-        tell_stack(out, f->stack);
+        print_stack(out, f->stack);
 }
 
 /* The first ones: thousands of them would bury those that say more. */
-static void tell_reasons(FILE *out, const struct ypi_result *r, bool all)
+static void print_reasons(FILE *out, const struct ypi_result *r, bool all)
 {
     enum { FEW = 10 };
     int told = all || r->failure_count <= FEW + 1 ? r->failure_count : FEW;
     for (int i = 0; i < told; i++)
-        tell_reason(out, &r->failures[i]);
+        print_reason(out, &r->failures[i]);
     if (told < r->failure_count)
         fprintf(out, "  and %d more (-vv tells them all)\n", r->failure_count - told);
 }
 
-static void tell_how_again(FILE *out, const struct ypi_session *s, const struct ypi_result *r)
+static void print_how_again(FILE *out, const struct ypi_session *s, const struct ypi_result *r)
 {
     char *line = ypi_reproduce_line(s, r);
     fprintf(out, "  reproduce: %s\n", line != NULL ? line : "(no memory)");
     free(line);
 }
 
-void ypi_tell_failure(FILE *out, const struct ypi_session *s, const struct ypi_result *r)
+void ypi_print_failure(FILE *out, const struct ypi_session *s, const struct ypi_result *r)
 {
-    tell_reasons(out, r, s->o->verbose > 1);
+    print_reasons(out, r, s->o->verbose > 1);
     if (s->o->traceback == YPI_TRACEBACK_SHORT) {
-        tell_how_again(out, s, r);
+        print_how_again(out, s, r);
         return;
     }
     if (r->verdict_count > 0)
         fputs("  budgets:\n", out);
-    ypi_tell_verdicts(out, r, s->o->verbose > 0);
-    tell_measured(out, r);
+    ypi_print_verdicts(out, r, s->o->verbose > 0);
+    print_measured(out, r);
     if (r->note != NULL)
         fprintf(out, "  note: %s\n", r->note);
-    ypi_tell_output(out, r);
-    tell_how_again(out, s, r);
+    ypi_print_output(out, r);
+    print_how_again(out, s, r);
 }
