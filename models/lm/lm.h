@@ -109,11 +109,11 @@ struct lm_batch {
 
 /*
  * One pass. Parameters and gradient are on the device, doubles of an oracle and floats else;
- * `flags` as of nn_model_run(). The gradient, unless NULL, is `scale` times that of the mean loss
+ * `flags` as of nn_model_pass(). The gradient, unless NULL, is `scale` times that of the mean loss
  * of the sequences that count. *mean, unless NULL, becomes that mean, in double.
  */
-enum yp_status lm_run(struct lm *lm, const struct lm_batch *batch, const void *parameters,
-                      void *gradient, double scale, unsigned flags, double *mean);
+enum yp_status lm_pass(struct lm *lm, const struct lm_batch *batch, const void *parameters,
+                       void *gradient, double scale, unsigned flags, double *mean);
 
 /* Where the result is on the device: logits (batch, context, vocabulary), of bf16 in that
  * precision, or losses (batch, context). Doubles of an oracle, and floats else. */

@@ -296,14 +296,14 @@ static const char *wrong_with(const struct lm *lm, const struct lm_batch *batch,
                                                                  : NULL;
 }
 
-enum yp_status lm_run(struct lm *lm, const struct lm_batch *batch, const void *parameters,
-                      void *gradient, double scale, unsigned flags, double *mean)
+enum yp_status lm_pass(struct lm *lm, const struct lm_batch *batch, const void *parameters,
+                       void *gradient, double scale, unsigned flags, double *mean)
 {
     size_t bytes = positions(lm) * sizeof *batch->tokens;
     size_t count = (batch->count > 0 ? batch->count : lm->o.batch) * lm->o.context;
     const char *wrong = wrong_with(lm, batch, parameters, gradient);
     if (wrong != NULL)
-        return yp_set_error(YP_INVALID, "lm_run: %s", wrong);
+        return yp_set_error(YP_INVALID, "lm_pass: %s", wrong);
     enum yp_status status =
         yp_device_copy(lm->o.device, nn_model_value(lm->model, lm->tokens), batch->tokens, bytes);
     if (status == YP_OK && !lm->o.logits)
@@ -312,7 +312,7 @@ enum yp_status lm_run(struct lm *lm, const struct lm_batch *batch, const void *p
     if (status == YP_OK && gradient != NULL)
         status = write_cotangents(lm, count, scale / (double)count);
     if (status == YP_OK)
-        status = nn_model_run(lm->model, parameters, gradient, flags);
+        status = nn_model_pass(lm->model, parameters, gradient, flags);
     if (status == YP_OK && mean != NULL && !lm->o.logits)
         status = mean_loss(lm, count, mean);
     return status;

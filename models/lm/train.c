@@ -170,7 +170,7 @@ static enum yp_status run(const struct lm_trainee *t, struct train_items items,
         status = read_some(t, (struct train_items){items.index + at, items.count - at}, &batch);
         double share = (double)batch.count / (double)items.count;
         if (status == YP_OK)
-            status = lm_run(t->lm, &batch, parameters, gradient, scale * share, flags, &part);
+            status = lm_pass(t->lm, &batch, parameters, gradient, scale * share, flags, &part);
         sum += share * part;
         flags = NN_MODEL_ADD;
         at += batch.count;

@@ -152,7 +152,7 @@ static enum yp_status run(struct work *w)
     const struct lm_batch batch = {w->tokens, w->labels, 0};
     if (w->training.train != NULL)
         return train_run(w->training.train, 1);
-    return lm_run(w->lm, &batch, w->parameters, w->gradient, 1, 0, NULL);
+    return lm_pass(w->lm, &batch, w->parameters, w->gradient, 1, 0, NULL);
 }
 
 static void close_work(struct work *w)

@@ -58,7 +58,7 @@ static void trial_open(struct trial *s, struct yp_case *t, const struct lm_optio
 static void run(struct trial *s, const void *x, void *gradient, double scale, double *loss)
 {
     const struct lm_batch batch = {s->tokens, s->labels, 0};
-    enum yp_status status = lm_run(s->lm, &batch, x, gradient, scale, NN_MODEL_COPY, loss);
+    enum yp_status status = lm_pass(s->lm, &batch, x, gradient, scale, NN_MODEL_COPY, loss);
     s->status = s->status == YP_OK ? status : s->status;
 }
 

@@ -229,8 +229,8 @@ static enum yp_status dump_logits(struct run *run)
     struct lm *lm = lm_create(&o);
     enum yp_status status = lm != NULL ? lm_start(lm) : yp_last_status();
     if (status == YP_OK)
-        status = lm_run(lm, &(struct lm_batch){.tokens = run->tokens}, run->parameters, NULL, 1, 0,
-                        NULL);
+        status = lm_pass(lm, &(struct lm_batch){.tokens = run->tokens}, run->parameters, NULL, 1, 0,
+                         NULL);
     if (status == YP_OK)
         status = write_logits(run, lm_result(lm));
     lm_destroy(lm);
@@ -257,7 +257,7 @@ static enum yp_status pass(struct run *run)
     enum yp_status status = lm != NULL ? lm_start(lm) : yp_last_status();
     double begun = ypi_now();
     if (status == YP_OK)
-        status = lm_run(lm, &batch, run->parameters, run->gradient, 1, NN_MODEL_COPY, &run->loss);
+        status = lm_pass(lm, &batch, run->parameters, run->gradient, 1, NN_MODEL_COPY, &run->loss);
     run->seconds = ypi_now() - begun;
     lm_destroy(lm);
     return status == YP_OK ? check_results(run) : status;

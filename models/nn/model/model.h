@@ -11,7 +11,7 @@
  *     char *arena = yp_device_alloc(device, nn_model_bytes(model)->arena);
  *     nn_model_bind(model, arena);
  *     yp_device_copy(device, nn_model_value(model, tokens), ...);
- *     nn_model_run(model, parameters, gradient, 0);
+ *     nn_model_pass(model, parameters, gradient, 0);
  *
  * A step's outputs are new tensors. Its vector-Jacobian product runs in the opposite order, and
  * what it reads is kept from the forward pass or, where the step that made it says so, made again.
@@ -20,7 +20,7 @@
  *
  * Memory is shared by tensors that are not needed at the same time. Parameters and their gradient
  * are one vector of floats each (doubles of an oracle), the caller's; a version that takes bf16 has
- * copies in the arena, which nn_model_run() makes when asked to.
+ * copies in the arena, which nn_model_pass() makes when asked to.
  */
 #ifndef NN_MODEL_H
 #define NN_MODEL_H
@@ -113,8 +113,8 @@ enum nn_model_flags {
 /* All steps; with a gradient where that was planned. Vectors are on the device; `gradient` NULL:
  * none is wanted, and only the forward pass runs. What is not YP_OK is the first step's that
  * fails. */
-enum yp_status nn_model_run(struct nn_model *model, const void *parameters, void *gradient,
-                            unsigned flags);
+enum yp_status nn_model_pass(struct nn_model *model, const void *parameters, void *gradient,
+                             unsigned flags);
 
 #ifdef __cplusplus
 }

@@ -158,9 +158,9 @@ Test(lm, passes_that_cannot_be_are_refused)
     struct lm *lm = lm_create(&options);
     const struct lm_batch batch = {tokens, labels, 0};
 #define PASS(tokens_, labels_, count_, parameters, gradient) \
-    lm_run(lm, &(struct lm_batch){tokens_, labels_, count_}, parameters, gradient, 1, 0, NULL) == \
+    lm_pass(lm, &(struct lm_batch){tokens_, labels_, count_}, parameters, gradient, 1, 0, NULL) == \
         YP_OK
-    expect_refused(lm_run(lm, &batch, x, NULL, 1, 0, NULL) == YP_OK, "lm_start() was not called");
+    expect_refused(lm_pass(lm, &batch, x, NULL, 1, 0, NULL) == YP_OK, "lm_start() was not called");
     OK(lm_start(lm));
     expect_refused(PASS(tokens, labels, 0, x, x), "no gradient was planned");
     expect_refused(PASS(tokens, NULL, 0, x, NULL), "labels is NULL");

@@ -171,7 +171,7 @@ Test(nn_model, gradients_that_cannot_be_added_are_refused)
     int result;
     m = residual(&result);
     OK(nn_model_plan(m, NN_MODEL_FORWARD));
-    cr_expect_eq(nn_model_run(m, NULL, NULL, 0), YP_INVALID);
+    cr_expect_eq(nn_model_pass(m, NULL, NULL, 0), YP_INVALID);
     expect_error("no arena is bound");
     nn_model_destroy(m);
 }

@@ -169,11 +169,11 @@ static enum yp_status copy_parameters(const struct nn_model *model, const float 
     return status;
 }
 
-enum yp_status nn_model_run(struct nn_model *model, const void *parameters, void *gradient,
-                            unsigned flags)
+enum yp_status nn_model_pass(struct nn_model *model, const void *parameters, void *gradient,
+                             unsigned flags)
 {
     if (model->arena == NULL || (model->o.oracle && (flags & NN_MODEL_ADD) != 0))
-        return yp_set_error(YP_INVALID, "nn_model_run: %s",
+        return yp_set_error(YP_INVALID, "nn_model_pass: %s",
                             model->arena == NULL ? "no arena is bound to this plan"
                                                  : "an oracle's gradient is not added to others");
     int count = gradient != NULL ? model->call_count : model->forward_calls;
