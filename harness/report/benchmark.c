@@ -357,6 +357,7 @@ static enum yp_status end(struct ypi_reporting *to)
 }
 
 const struct ypi_reporter ypi_benchmark_reporter = {
-    .options = {{"json", 0, "FILE", "write times as Google Benchmark does", YPI_OPTION_PATH}},
+    .options = {{"json", .value = "FILE", .help = "write times as Google Benchmark does",
+                 .kind = YPI_OPTION_PATH}},
     .has_file = true,
     .on = {[YPI_RUN_BEGINS] = begin, [YPI_RESULT] = report, [YPI_RUN_ENDS] = end}};

@@ -362,6 +362,7 @@ static enum yp_status store(struct ypi_reporting *to)
 }
 
 const struct ypi_reporter ypi_csv_reporter = {
-    .options = {{"csv", 0, "FILE", "append a row a measurement or value", YPI_OPTION_PATH}},
+    .options = {{"csv", .value = "FILE", .help = "append a row a measurement or value",
+                 .kind = YPI_OPTION_PATH}},
     .appends = true,
     .on = {[YPI_RUN_OPENS] = open_file, [YPI_STORED] = store}};

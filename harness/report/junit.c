@@ -302,7 +302,7 @@ static enum yp_status end(struct ypi_reporting *to)
 }
 
 const struct ypi_reporter ypi_junit_reporter = {
-    .options = {{"junitxml", 0, "FILE", "write JUnit's XML", YPI_OPTION_PATH},
-                {"junit-xml", 0, "FILE", NULL, YPI_OPTION_PATH}},
+    .options = {{"junitxml", .value = "FILE", .help = "write JUnit's XML", .kind = YPI_OPTION_PATH},
+                {"junit-xml", .value = "FILE", .kind = YPI_OPTION_PATH}},
     .has_file = true,
     .on = {[YPI_RUN_BEGINS] = begin, [YPI_RESULT] = report, [YPI_RUN_ENDS] = end}};

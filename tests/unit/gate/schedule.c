@@ -130,7 +130,7 @@ Test(gate_schedule, what_the_decided_leave_goes_to_the_others)
                                    .count = 2,
                                    .seconds = 6,
                                    .case_seconds = 60,
-                                   .tell = tell,
+                                   .progress = tell,
                                    .arg = &decided};
     cr_expect(ypi_schedule_run(&s, &coin));
     cr_expect_eq(decided, 1);
