@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <yieldpoint/command.h>
 
 /* -- the environment ---------------------------------------------------------------------- */
 
