@@ -109,7 +109,10 @@ static void get_slack(const struct ypi_stored_row *item, struct ypi_datum *out)
 
 static void get_budget_detail(const struct ypi_stored_row *item, struct ypi_datum *out)
 {
-    ypi_datum_text(out, ypi_budget_detail(out->made, budget_of(item)) ? out->made : NULL);
+    if (ypi_budget_detail(out->made, budget_of(item)))
+        take_made(out);
+    else
+        ypi_datum_text(out, NULL);
 }
 
 /* -- the tables ---------------------------------------------------------------------------- */
