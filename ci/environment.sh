@@ -71,7 +71,7 @@ if [ -n "${YP_PREFIX:-}" ]; then
     fi
 fi
 
-# shellcheck disable=SC2034 # for whoever sources this
+# shellcheck disable=SC2034 # for the script that sources this
 yp_gcc=gcc${yp_sysroot:+ $yp_sysroot} yp_gxx=g++${yp_sysroot:+ $yp_sysroot}
 # shellcheck disable=SC2034
 yp_clang=clang${yp_sysroot:+ $yp_sysroot} yp_clangxx=clang++${yp_sysroot:+ $yp_sysroot}

@@ -117,7 +117,7 @@ struct ypi_backend {
     /* Work of the stream waits from here to release(), so that it is launched before it runs. It
      * waits no longer than `seconds`. */
     enum yp_status (*hold)(struct yp_stream *stream, double seconds);
-    /* Lets it run; false when it had run before that: whoever launched it waited for it. */
+    /* Lets it run; false when it had run before that: the launching thread waited for it. */
     bool (*release)(struct yp_stream *stream);
     /* Records the event for its time alone: in work that becomes a graph it is recorded each time
      * that is launched, where event_record() says what comes after what. */

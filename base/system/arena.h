@@ -18,8 +18,8 @@ struct ypi_arena {
 void *ypi_arena_take(struct ypi_arena *arena, size_t count, size_t size);
 
 /* For debugging: gives `bytes` at `offset` of the block `base` an allocation of their own, which
- * lives as long as the block, or NULL, where they stay a part of it. Set by whoever hands out such
- * blocks, before the first; NULL: parts are parts. */
+ * lives as long as the block, or NULL, where they stay a part of it. Set by the caller that hands
+ * out such blocks, before the first; NULL: parts are parts. */
 typedef void *ypi_arena_separate(void *base, size_t offset, size_t bytes);
 extern ypi_arena_separate *ypi_arena_separated;
 

@@ -54,7 +54,7 @@ void ypi_directory_of(char out[YPI_PATH_MAX], const char *path)
     snprintf(out, YPI_PATH_MAX, "%.*s", length, slash != NULL ? path : ".");
 }
 
-/* A read-only directory is none of its business: whoever writes there next says so. */
+/* A read-only directory is no error here: the next write to it reports one. */
 static void hide_from_git(const char *directory)
 {
     static const char own[] = "/.yieldpoint";

@@ -115,7 +115,7 @@ static bool is_whole(const unsigned char *guard, size_t bytes)
     return guard[0] == GUARD && memcmp(guard, guard + 1, bytes - 1) == 0;
 }
 
-/* Whoever wrote outside of the block is told when it is given back. */
+/* A write outside of the block is reported when the block is given back. */
 static void check_guards(const struct header *header)
 {
     const unsigned char *behind = (const unsigned char *)(header + 1) + header->bytes;

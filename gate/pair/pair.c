@@ -35,8 +35,8 @@ struct side {
 
 /* -- a process ----------------------------------------------------------------------------- */
 
-/* The suite's own lock is held by whoever asks for pairs, and its own options must not decide where
- * results go. */
+/* The gate that asks for pairs holds the suite's own lock, and its own options must not decide
+ * where results go. */
 static pid_t start(const struct ypi_pairing *p, struct side *s, const char *const *more)
 {
     char *history = ypi_format("%s/%s.db", p->work, s->name);

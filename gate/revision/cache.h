@@ -14,7 +14,7 @@ char *ypi_cache_place(const struct ypi_recipe *recipe, const char *commit);
 /* The name of a repository for a snapshot, of this process alone. The caller frees. */
 char *ypi_cache_snapshot(const struct ypi_recipe *recipe);
 
-/* Locks a place, alone or shared with others that use it; waits for whoever builds there, and says
+/* Locks a place, alone or shared with others that use it; waits for another build there, and says
  * so on `progress`. A descriptor to close, -1 with yp_last_error() set. */
 int ypi_cache_lock(const char *place, bool alone, FILE *progress, const volatile bool *stop);
 void ypi_cache_share(int lock); /* one that was alone */

@@ -32,6 +32,9 @@ char *ypi_child_name_problem(struct yp_case *t, const char *what, const char *na
 
 /* Sends a measurement with its samples, processor times and shares. */
 void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured *measured);
+/* A value of the case, whose name has been checked. */
+void ypi_child_send_value(const struct yp_case *t, const char *name, double value,
+                          const char *unit);
 
 /* Memory that becomes resident between the two is the framework's: it counts for no budget. They
  * nest. Both read the process's counters, which takes some microseconds: not in what is timed. */

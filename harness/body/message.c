@@ -90,15 +90,20 @@ void ypi_child_name(struct yp_case *t, const char *what, const char *name)
     ypi_child_leave(t);
 }
 
-void yp_value_unit(struct yp_case *t, const char *name, double value, const char *unit)
+void ypi_child_send_value(const struct yp_case *t, const char *name, double value, const char *unit)
 {
-    ypi_child_name(t, "value", name);
     struct ypi_value message;
     memset(&message, 0, sizeof message);
     message.value = message.low = message.high = value;
     snprintf(message.name, sizeof message.name, "%s", name);
     snprintf(message.unit, sizeof message.unit, "%s", unit);
     ypi_child_send(t, YPI_MESSAGE_VALUE, &message, sizeof message, NULL, 0);
+}
+
+void yp_value_unit(struct yp_case *t, const char *name, double value, const char *unit)
+{
+    ypi_child_name(t, "value", name);
+    ypi_child_send_value(t, name, value, unit);
 }
 
 void yp_value(struct yp_case *t, const char *name, double value)

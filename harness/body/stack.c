@@ -171,7 +171,7 @@ static _Unwind_Reason_Code stop(struct _Unwind_Context *context, void *arg)
 enum { NEAR = 64 };
 
 /* The framework's threads, which were started right before. That their directories in /proc are not
- * looked into spares whoever reaps the process a wait: the kernel keeps an entry of each that was.
+ * looked into spares the reaper of the process a wait: the kernel keeps an entry of each that was.
  */
 static void find_framework_threads(void)
 {

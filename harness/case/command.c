@@ -337,7 +337,7 @@ static void run(struct yp_case *t)
 
     double peak = 1024.0 * (double)usage.ru_maxrss;
     ypi_child_set_resident(t, (uint64_t)peak);
-    ypi_command_value(t, YPI_COMMAND_PEAK, peak, "B");
+    ypi_child_send_value(t, YPI_COMMAND_PEAK, peak, "B");
     if (r.last == YPI_LINE_WRONG)
         ypi_child_fail(t, YPI_CAUSE_USAGE, NULL, 0, "line %lu of the command's output: %s",
                        r.number, r.text);

@@ -24,8 +24,7 @@ enum ypi_line_kind ypi_command_line(struct yp_case *t, const char *line, size_t 
 /* Whether a line that begins so is meant as a result, be it whole or not. */
 bool ypi_command_begins_result(const char *line);
 
-/* For a command's own resident peak, which is reported beside its own figures. */
+/* The value that is a command's own resident peak, beside its own figures. */
 #define YPI_COMMAND_PEAK "resident peak"
-void ypi_command_value(const struct yp_case *t, const char *name, double value, const char *unit);
 
 #endif

@@ -268,24 +268,14 @@ static char *take_measure(struct yp_case *t, const cJSON *values[FIELDS_MAX])
     return NULL;
 }
 
-void ypi_command_value(const struct yp_case *t, const char *name, double value, const char *unit)
-{
-    struct ypi_value message;
-    memset(&message, 0, sizeof message);
-    message.value = message.low = message.high = value;
-    snprintf(message.name, sizeof message.name, "%s", name);
-    snprintf(message.unit, sizeof message.unit, "%s", unit);
-    ypi_child_send(t, YPI_MESSAGE_VALUE, &message, sizeof message, NULL, 0);
-}
-
 static char *take_value(struct yp_case *t, const cJSON *values[FIELDS_MAX])
 {
     enum { THIS, NUMBER_OF, UNIT_OF };
     const char *name = text_or_empty(values[THIS]);
     char *problem = ypi_child_name_problem(t, "value", name);
     if (problem == NULL)
-        ypi_command_value(t, name, number_or_zero(values[NUMBER_OF]),
-                          text_or_empty(values[UNIT_OF]));
+        ypi_child_send_value(t, name, number_or_zero(values[NUMBER_OF]),
+                             text_or_empty(values[UNIT_OF]));
     return problem;
 }
 

@@ -20,7 +20,7 @@ void ypi_orphans_check(struct yp_case *t)
     }
     /* Whatever a case starts becomes its child at the latest when it has lost its parent. Looking
      * into the threads' directories of /proc makes the kernel keep an entry of each, for which
-     * whoever reaps the process has to wait. */
+     * the reaper of the process has to wait. */
     if (reaped < 0 && errno == ECHILD)
         return;
     pid_t *found = ypi_calloc(CAPACITY, sizeof *found);

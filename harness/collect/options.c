@@ -316,14 +316,14 @@ static const struct ypi_option common[] = {
     {"fail-allocation", 0, "N|each", "refuse the Nth allocation, or each in turn",
      READ(read_refused), .write = write_refused, .again = 13},
 #undef GROUP
-#define GROUP YPI_GROUP_TOLD
+#define GROUP YPI_GROUP_OUTPUT
     {"verbose", 'v', NULL, "a line for every case", READ(more_words)},
     {"quiet", 'q', NULL, "no header and no names of files (-qq: no line of counts)",
      READ(more_words)},
     {NULL, 's', NULL, "let the cases write to the terminal", AT(FLAG, no_capture)},
     {NULL, 'r', "CHARS", "what the short summary lists: letters of fEsxXpPaAN, as in pytest (fE)",
      READ(read_report), .write = write_report},
-    {"tb", 0, "STYLE", "what is told of a failure: auto, long, short, line or no",
+    {"tb", 0, "STYLE", "how much of a failure is printed: auto, long, short, line or no",
      AT(CHOICE, traceback), .choices = "auto long short line native no"},
     {"durations", 0, "N", "list the N slowest setups, calls and teardowns (0: all)",
      COUNT(durations, 0)},
@@ -432,8 +432,7 @@ static bool fit_together(const struct ypi_options *o)
     else if (o->turns != NULL && untimed != NULL)
         fprintf(stderr, "error: --turns and %s: nothing is timed that could take turns\n", untimed);
     else if (o->turns != NULL && here)
-        fputs("error: --turns and --no-fork: whoever gives turns waits for a process of the case\n",
-              stderr);
+        fputs("error: --turns and --no-fork: the gate waits for a process of the case\n", stderr);
     else if (here && o->instructions)
         fputs("error: --no-fork and --instructions: Valgrind needs a process of its own\n", stderr);
     else if (here && o->audit)
@@ -554,7 +553,7 @@ void ypi_options_help(const char *program)
                                          [YPI_GROUP_RUN] = "\nhow they run:\n",
                                          [YPI_GROUP_SPEED] = "\nwhat is measured and judged:\n",
                                          [YPI_GROUP_LIMITS] = "\nwhat a case may use:\n",
-                                         [YPI_GROUP_TOLD] = "\nwhat is told:\n",
+                                         [YPI_GROUP_OUTPUT] = "\noutput:\n",
                                          [YPI_GROUP_FILES] = "\nfiles:\n",
                                          [YPI_GROUP_OTHER] = "\nother:\n",
                                          [YPI_GROUP_PROGRAM] = "\nof this program:\n"};

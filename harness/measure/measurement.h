@@ -70,7 +70,7 @@ struct yp_measurement {
     struct ypi_counters *counters;
     bool counting;
     struct ypi_turn {
-        bool open;           /* whoever gives turns waits for this measurement */
+        bool open;           /* the gate waits for this measurement */
         uint64_t left;       /* iterations of the turn */
         uint64_t iterations; /* that it ran */
         double seconds;      /* that they took */

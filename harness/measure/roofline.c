@@ -312,7 +312,7 @@ bool ypi_roofline_due(const struct ypi_roofline *r, double stretch)
     return r->each && stretch >= STRETCH_SECONDS;
 }
 
-/* -- what is told -------------------------------------------------------------------------- */
+/* -- what is stored -------------------------------------------------------------------------- */
 
 static void take_ceilings(const struct ypi_roofline *r, struct ypi_measured *measured)
 {

@@ -1,4 +1,4 @@
-/* Measuring in turns: two builds of a case are alive at once, and whoever compares them says whose
+/* Measuring in turns: two builds of a case are alive at once, and the gate says whose
  * batches run next. The process of the case connects to the socket that --turns names and speaks in
  * lines; it waits without using a processor. One answers, the other asks:
  *

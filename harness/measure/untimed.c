@@ -11,7 +11,7 @@ bool ypi_untimed_start(struct yp_measurement *m)
     bool counted = ypi_callgrind_running();
     m->state = YPI_MEASURE_UNTIMED;
     m->measured.kind = counted ? YPI_MEASURED_COUNT : YPI_MEASURED_RUN;
-    if (m->device->backend->range != NULL) /* for whoever traces the process */
+    if (m->device->backend->range != NULL) /* for a tracer of the process */
         m->device->backend->range(m->measured.name);
     return ypi_measure_batch_begin(m);
 }

@@ -1,7 +1,7 @@
 /*
  * Directories of cases (include/yieldpoint/tmp_path.h), from both ends. The case's process makes
- * one, and beside its channel a link to it first, so that whoever removes the files of a process or
- * of a run knows of it, wherever it lies.
+ * one. Before that it makes a link to it beside its channel: a later run that removes the files of
+ * a process or of a run then knows of the directory, wherever it lies.
  */
 #ifndef YPI_TMP_PATH_H
 #define YPI_TMP_PATH_H

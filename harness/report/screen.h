@@ -1,4 +1,4 @@
-/* Where a run is told: how wide it is, whether it takes colours, and rules across it. */
+/* Where a run is printed: how wide it is, whether it takes colours, and rules across it. */
 #ifndef YPI_SCREEN_H
 #define YPI_SCREEN_H
 

@@ -32,8 +32,8 @@ struct ypi_linked ypi_linked_all(enum ypi_linked_kind kind);
 /* The declaration at `index` of all, NULL behind them; looks at the libraries only if it must. */
 const void *ypi_linked_at(enum ypi_linked_kind kind, size_t index);
 
-/* How many libraries hold declarations that cannot be collected; each is told to stderr, and what
- * to do. */
+/* How many libraries hold declarations that cannot be collected; each is reported on stderr, and
+ * what to do. */
 int ypi_linked_problems(void);
 
 #endif

@@ -28,7 +28,7 @@ enum ypi_speed {
 /* What -r may ask for, apart from notes: failed, Error, skipped, xfailed, Xpassed, passed. */
 #define YPI_REPORT_LETTERS "fEsxXp"
 
-/* --tb: how much of a failure is told; in the order of its choices. */
+/* --tb: how much of a failure is printed; in the order of its choices. */
 enum ypi_traceback {
     YPI_TRACEBACK_AUTO = 0, /* all of it */
     YPI_TRACEBACK_LONG,

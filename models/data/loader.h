@@ -33,7 +33,7 @@ extern "C" {
  * elements, and labels, (count) bytes, NULL unless they are wanted. Both have the capacity of
  * options.elements. Called once for each index and pass, from workers and from those who take,
  * several at once and in any order. What is not YP_OK, with yp_set_error(), becomes the answer to
- * whoever takes this index. It must not call the loader.
+ * the thread that takes this index. It must not call the loader.
  */
 typedef enum yp_status data_fill(void *arg, size_t index, void *data, uint8_t *labels,
                                  size_t *count);

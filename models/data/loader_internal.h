@@ -17,7 +17,7 @@ enum ypi_loader_state { YPI_EMPTY, YPI_MAKING, YPI_READY, YPI_HELD };
 struct ypi_loader_slot {
     enum ypi_loader_state state;
     size_t index;
-    /* Of whoever makes it, then of whoever takes it. */
+    /* Of the thread that makes it, then of the one that takes it. */
     size_t count;
     enum yp_status status;
     char message[512];

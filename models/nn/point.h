@@ -1,6 +1,6 @@
 /*
  * An operator at one shape with drawn inputs and cotangents: the oracle, plain float and a fast
- * version on the same numbers, for whoever checks or times entries of the table.
+ * version on the same numbers, for suites that check or time entries of the table.
  *
  * Inputs come from the tensors' domains by (seed, tensor, index) alone, without a mathematics
  * library: the same bits on every machine. All memory is taken at creation.

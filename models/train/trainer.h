@@ -157,7 +157,7 @@ struct train_config {
 
 /* AdamW with its defaults, clip 1, 10 epochs, validation 0.2, batch 1, accumulate 1, plateau factor
  * 0.1 with patience 2, no early stop, no loss scaling, 10 skipped steps, keep_best. SGD, cosine and
- * scaling have their defaults too, for whoever chooses them. */
+ * scaling have their defaults too, for callers that choose them. */
 struct train_config train_defaults(void);
 
 /* -- the trainer ------------------------------------------------------------------------------ */

@@ -65,7 +65,7 @@ static void become(const struct ypi_probe *probe, const char *history)
     _exit(NOT_STARTED);
 }
 
-/* As system() does: whoever interrupts means the suite, which then ends the probe. -1 with
+/* As system() does: an interruption is meant for the suite, which then ends the probe. -1 with
  * yp_last_error() set, else what wait() says. */
 static int run_program(const struct ypi_probe *probe, const char *history)
 {

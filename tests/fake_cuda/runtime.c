@@ -15,8 +15,6 @@
  *     lost          it fails when it is first used
  *     fault=N       wait N (from 1) finds that a kernel has failed
  *     context=N     0: the driver tells none [1]
- *     mixed         threads run in another order from block to block, and new memory is NaN: what
- *                   misses a barrier or reads what nothing has written comes out otherwise
  *     hang          asking for it never ends
  *     crash         asking for it ends the process
  */
@@ -272,13 +270,10 @@ static uint64_t taken(void)
 
 static cudaError_t keep(void **out, size_t bytes, bool pooled)
 {
+    /* What misses a barrier, or reads what nothing has written, comes out otherwise. */
     emulated.kernels.order = YPK_MIXED;
     emulated.kernels.garbage = EMULATED_NAN;
     emulated.unprotected = true; /* else each launch would take as long as many system calls */
-    if (word("mixed", NULL)) {
-        emulated.kernels.order = YPK_MIXED;
-        emulated.kernels.garbage = EMULATED_NAN;
-    }
     *out = emulated_take(bytes);
     if (*out == NULL)
         return cudaErrorMemoryAllocation;

@@ -25,7 +25,7 @@ def main(program, *plugins):
     with tempfile.TemporaryDirectory() as folder:
         history = os.path.join(folder, "history.db")
         env = {"YIELDPOINT_PLUGINS": ":".join(os.path.dirname(os.path.abspath(p)) for p in plugins),
-               "FAKE_CUDA": "memory=8589934592 mixed"}
+               "FAKE_CUDA": "memory=8589934592"}
         done = run(program, "--history", history, "--speed=record", *WHICH, env=env)
         found = results(history)
         outcomes = {key: (value["outcome"], value["reason"] or
@@ -40,7 +40,7 @@ def main(program, *plugins):
         tap.check(len(memory) >= LEAST - 1, "with the device's memory, all given back", memory)
         done = run(program, "--history", os.path.join(folder, "separate.db"), "--speed=record",
                    "-m", "stress and small and gpu and not slow", "-k", SEPARATE,
-                   env={**env, "YIELDPOINT_SEPARATE_ARRAYS": "1", "FAKE_CUDA": "memory=8589934592"})
+                   env={**env, "YIELDPOINT_SEPARATE_ARRAYS": "1"})
         tap.equal(done.code, 0, "with an allocation for each array, too")
         done = run(program, "--history", os.path.join(folder, "without.db"), "--speed=record",
                    "stress/formulas/known.c::known[scene=one-cuda]",

@@ -48,7 +48,7 @@ static double element(struct side *s, size_t index)
     return ypi_number_at(s->number, elements(s, index, 1), 0);
 }
 
-/* -- what is told -------------------------------------------------------------------------- */
+/* -- what is reported -------------------------------------------------------------------------- */
 
 static void add_place(struct ypi_text *out, const struct yp_close *check, size_t index)
 {

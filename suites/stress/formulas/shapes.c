@@ -203,7 +203,8 @@ static double judge_scores(struct yp_case *t, struct rx *rx, struct pixels *s,
     return sqrt(off / size);
 }
 
-/* What a GPU says of its scores is what the CPU does: sums of blocks make one part in 500. */
+/* A GPU gives the same error of its scores as the CPU, within one part in 500: it sums by blocks.
+ */
 static void expect_same_error(struct yp_case *t, const struct rx *rx, const struct pixels *s)
 {
     struct pixels here = *s;
