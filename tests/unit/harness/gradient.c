@@ -274,20 +274,10 @@ Test(gradient, every_mutant_that_changes_a_value_fails_with_every_seed)
                 }
     /* No kind may have been left out by the comparison with the right one. */
     for (int kind = RIGHT + 1; kind < KINDS; kind++) {
-        cr_expect(tried[kind] >= 7 * SEEDS, "%s: %d", kind_names[kind], tried[kind]);
+        cr_expect(tried[kind] >= 6 * SEEDS, "%s: %d", kind_names[kind], tried[kind]);
         all += tried[kind];
     }
-    cr_expect(all > 7000, "%d mutants in all", all);
-}
-
-Test(gradient, a_symmetric_gradient_transposed_is_no_mutant)
-{
-    struct mutant mutant = {.subject = subject_named("quadratic"), .kind = TRANSPOSED, .tensor = 1};
-    cr_expect(!changes_value(&mutant, 1), "x x^T equals its transpose");
-    struct yp_gradient_result result = check(&mutant, 1);
-    cr_expect(passes(&result));
-    mutant.subject = subject_named("matmul 4x4x4");
-    cr_expect(changes_value(&mutant, 1));
+    cr_expect(all > 5400, "%d mutants in all", all);
 }
 
 Test(gradient, the_slope_tells_right_from_wrong)
@@ -352,42 +342,6 @@ Test(gradient, finds_single_elements_down_to_the_stated_size)
     cr_expect(large == 0, "%d", large);
     cr_expect(middle > 30 && middle < 160, "%d", middle);
     cr_expect(small > 2940, "%d", small);
-}
-
-static void cubes_f(void *arg, const double *x, double *y)
-{
-    (void)arg;
-    for (int i = 0; i < 4; i++)
-        y[i] = x[i] * x[i] * x[i];
-}
-
-/* arg: a factor on the right gradient */
-static void cubes_vjp(void *arg, const double *x, const double *c, double *g)
-{
-    for (int i = 0; i < 4; i++)
-        g[i] = *(double *)arg * 3 * x[i] * x[i] * c[i];
-}
-
-Test(gradient, a_small_factor_is_found_down_to_the_limit)
-{
-    double x[4] = {0.3, -0.7, 1.1, 0.2};
-    const double factors[] = {1 + 1e-4, 1 + 1e-5, 1 - 1e-5, 1 + 1e-7};
-    const bool pass[] = {false, false, false, true};
-    for (int i = 0; i < 4; i++) {
-        double factor = factors[i];
-        struct yp_gradient gradient = {.name = "cubes",
-                                       .inputs = 4,
-                                       .outputs = 4,
-                                       .f = cubes_f,
-                                       .vjp = cubes_vjp,
-                                       .arg = &factor,
-                                       .x = x};
-        for (uint64_t seed = 0; seed < SEEDS; seed++) {
-            struct yp_gradient_result result;
-            cr_assert(yp_gradient_error(&gradient, seed, &result) == YP_OK);
-            cr_expect(passes(&result) == pass[i], "%.17g: %g", factor, result.error);
-        }
-    }
 }
 
 /* f of one slice is drowned by the other's, in one output: nothing can be said of it, and the
@@ -455,6 +409,16 @@ static struct yp_gradient_result check_waves(double frequency, double factor, do
     struct yp_gradient_result result;
     cr_assert(yp_gradient_error(&gradient, seed, &result) == YP_OK);
     return result;
+}
+
+Test(gradient, a_small_factor_is_found_down_to_the_limit)
+{
+    const double factors[] = {1 + 1e-4, 1 + 1e-5, 1 - 1e-5, 1 + 1e-7};
+    for (int i = 0; i < 4; i++)
+        for (uint64_t seed = 0; seed < SEEDS; seed++) {
+            struct yp_gradient_result result = check_waves(1, factors[i], 0, 1, seed);
+            cr_expect(passes(&result) == (i == 3), "%.17g: %g", factors[i], result.error);
+        }
 }
 
 Test(gradient, chooses_a_step_that_suits_the_function)
@@ -555,99 +519,13 @@ Test(gradient, cotangents_and_directions_are_drawn_afresh)
     cr_expect_float_eq(hypot(notes[0].moved[0], notes[0].moved[1]), 1e-2 * sqrt(2), 1e-15);
 }
 
-/* What a f can do wrong, by the element it does it to. */
-enum fault { NONE, NAN_OUT, INFINITE_OUT, UNWRITTEN_OUT, OVERFLOW_AWAY, RANDOM_MASK, IN_FLOAT };
-
-struct faulty {
-    enum fault fault;
-    int calls;
-};
-
-static void faulty_f(void *arg, const double *x, double *y)
-{
-    struct faulty *faulty = arg;
-    faulty->calls++;
-    for (int i = 0; i < 4; i++)
-        y[i] = exp(x[i]);
-    switch (faulty->fault) {
-    case NAN_OUT:
-        y[2] = NAN;
-        break;
-    case INFINITE_OUT:
-        y[2] = INFINITY;
-        break;
-    case OVERFLOW_AWAY: /* finite at x alone */
-        y[2] = faulty->calls <= 2 ? y[2] : INFINITY;
-        break;
-    case RANDOM_MASK:
-        y[2] *= faulty->calls % 2;
-        break;
-    case IN_FLOAT:
-        for (int i = 0; i < 4; i++)
-            y[i] = (double)expf((float)x[i]);
-        break;
-    default:
-        break;
-    }
-}
-
-static void three_f(void *arg, const double *x, double *y)
-{
-    (void)arg;
-    for (int i = 0; i < 3; i++)
-        y[i] = exp(x[i]);
-}
-
-static void three_vjp(void *arg, const double *x, const double *c, double *g)
-{
-    (void)arg;
-    for (int i = 0; i < 4; i++)
-        g[i] = i < 3 ? c[i] * exp(x[i]) : 0;
-}
-
-static void faulty_vjp(void *arg, const double *x, const double *c, double *g)
-{
-    (void)arg;
-    for (int i = 0; i < 4; i++)
-        g[i] = c[i] * exp(x[i]);
-}
-
-static enum yp_status check_faulty(enum fault fault, double first, struct yp_gradient_result *out)
-{
-    double x[4] = {first, 0.5, -0.25, 1.5};
-    struct faulty faulty = {fault, 0};
-    struct yp_gradient gradient = {.name = "faulty",
-                                   .inputs = 4,
-                                   .outputs = 4,
-                                   .f = fault == UNWRITTEN_OUT ? three_f : faulty_f,
-                                   .vjp = fault == UNWRITTEN_OUT ? three_vjp : faulty_vjp,
-                                   .arg = &faulty,
-                                   .x = x};
-    return yp_gradient_error(&gradient, 9, out);
-}
-
-Test(gradient, what_is_not_finite_never_passes)
-{
-    struct yp_gradient_result result;
-    cr_assert(check_faulty(NONE, 1, &result) == YP_OK);
-    cr_expect(passes(&result));
-    const enum fault faults[] = {NAN_OUT, INFINITE_OUT, UNWRITTEN_OUT, OVERFLOW_AWAY, IN_FLOAT};
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        cr_assert(check_faulty(faults[i], 1, &result) == YP_OK);
-        cr_expect(!passes(&result), "fault %d: %g", (int)faults[i], result.error);
-        cr_expect_str_eq(result.tensor, "x");
-    }
-    const double strange[] = {NAN, INFINITY, -INFINITY, 1e4};
-    for (int i = 0; i < 4; i++) {
-        cr_assert(check_faulty(NONE, strange[i], &result) == YP_OK);
-        cr_expect(!passes(&result), "x[0] = %g: %g", strange[i], result.error);
-    }
-}
-
 /* y_i = exp(x_i) or |x_i|, with a mistake in f or in the product. */
 enum mistake {
     NO_MISTAKE,
     F_NAN,
+    F_INFINITE,
+    F_OVERFLOWS,
+    F_RANDOM,
     F_SKIPS,
     F_ADDS,
     F_BEHIND,
@@ -662,15 +540,26 @@ enum mistake {
     VJP_DOUBLES
 };
 
+struct mistaken {
+    enum mistake mistake;
+    int calls; /* of f */
+};
+
 static void mistaken_f(void *arg, const double *x, double *y)
 {
-    enum mistake mistake = *(const enum mistake *)arg;
+    struct mistaken *mistaken = arg;
+    enum mistake mistake = mistaken->mistake;
+    mistaken->calls++;
     for (int i = 0; i < 4; i++) {
         double value = mistake == F_KINK ? fabs(x[i]) : exp(x[i]);
         if (mistake == F_FLOAT)
             value = (double)expf((float)x[i]);
         if (mistake == F_NAN && i == 2)
             value = NAN;
+        if (i == 2 && (mistake == F_INFINITE || (mistake == F_OVERFLOWS && mistaken->calls > 2)))
+            value = INFINITY; /* the second is finite at x alone */
+        if (mistake == F_RANDOM && i == 2)
+            value *= mistaken->calls % 2;
         if (mistake == F_SKIPS && i == 1)
             continue;
         y[i] = mistake == F_ADDS ? y[i] + value : value;
@@ -683,7 +572,7 @@ static void mistaken_f(void *arg, const double *x, double *y)
 
 static void mistaken_vjp(void *arg, const double *x, const double *c, double *g)
 {
-    enum mistake mistake = *(const enum mistake *)arg;
+    enum mistake mistake = ((const struct mistaken *)arg)->mistake;
     for (int i = 0; i < 4; i++) {
         double slope = mistake == F_KINK ? (x[i] < 0 ? -1 : 1) : exp(x[i]);
         if (mistake == VJP_NAN && i == 3)
@@ -699,18 +588,24 @@ static void mistaken_vjp(void *arg, const double *x, const double *c, double *g)
         g[-1] = 0;
 }
 
-static struct yp_gradient_result found(enum mistake mistake, double first)
+static enum yp_status find(enum mistake mistake, double first, struct yp_gradient_result *result)
 {
     const double x[4] = {first, 0.5, -0.25, 1.5};
-    struct yp_gradient_result result;
+    struct mistaken mistaken = {mistake, 0};
     struct yp_gradient gradient = {.name = "mistaken",
                                    .inputs = 4,
                                    .outputs = 4,
                                    .f = mistaken_f,
                                    .vjp = mistaken_vjp,
-                                   .arg = &mistake,
+                                   .arg = &mistaken,
                                    .x = x};
-    cr_assert(yp_gradient_error(&gradient, 3, &result) == YP_OK, "%s", yp_last_error());
+    return yp_gradient_error(&gradient, 3, result);
+}
+
+static struct yp_gradient_result found(enum mistake mistake, double first)
+{
+    struct yp_gradient_result result;
+    cr_assert(find(mistake, first, &result) == YP_OK, "%s", yp_last_error());
     return result;
 }
 
@@ -721,12 +616,13 @@ Test(gradient, says_what_makes_the_error)
         enum yp_gradient_finding finding;
         size_t index;
     } expected[] = {
-        {F_NAN, YP_GRADIENT_F_NOT_FINITE, 2},      {F_SKIPS, YP_GRADIENT_F_UNWRITTEN, 1},
-        {F_ADDS, YP_GRADIENT_F_UNWRITTEN, 0},      {F_BEHIND, YP_GRADIENT_F_OUTSIDE, 0},
-        {F_BEFORE, YP_GRADIENT_F_OUTSIDE, 0},      {F_KINK, YP_GRADIENT_KINK, 0},
-        {F_FLOAT, YP_GRADIENT_IN_FLOAT, 0},        {VJP_NAN, YP_GRADIENT_VJP_NOT_FINITE, 3},
-        {VJP_SKIPS, YP_GRADIENT_VJP_UNWRITTEN, 2}, {VJP_ADDS, YP_GRADIENT_VJP_UNWRITTEN, 0},
-        {VJP_BEHIND, YP_GRADIENT_VJP_OUTSIDE, 0},  {VJP_BEFORE, YP_GRADIENT_VJP_OUTSIDE, 0},
+        {F_NAN, YP_GRADIENT_F_NOT_FINITE, 2},       {F_INFINITE, YP_GRADIENT_F_NOT_FINITE, 2},
+        {F_OVERFLOWS, YP_GRADIENT_F_NOT_FINITE, 2}, {F_SKIPS, YP_GRADIENT_F_UNWRITTEN, 1},
+        {F_ADDS, YP_GRADIENT_F_UNWRITTEN, 0},       {F_BEHIND, YP_GRADIENT_F_OUTSIDE, 0},
+        {F_BEFORE, YP_GRADIENT_F_OUTSIDE, 0},       {F_KINK, YP_GRADIENT_KINK, 0},
+        {F_FLOAT, YP_GRADIENT_IN_FLOAT, 0},         {VJP_NAN, YP_GRADIENT_VJP_NOT_FINITE, 3},
+        {VJP_SKIPS, YP_GRADIENT_VJP_UNWRITTEN, 2},  {VJP_ADDS, YP_GRADIENT_VJP_UNWRITTEN, 0},
+        {VJP_BEHIND, YP_GRADIENT_VJP_OUTSIDE, 0},   {VJP_BEFORE, YP_GRADIENT_VJP_OUTSIDE, 0},
         {VJP_DOUBLES, YP_GRADIENT_NOTHING, 0}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         struct yp_gradient_result r = found(expected[i].mistake, 0);
@@ -739,9 +635,12 @@ Test(gradient, says_what_makes_the_error)
     cr_expect(passes(&right) && right.finding == YP_GRADIENT_NOTHING);
     struct yp_gradient_result beside = found(F_KINK, 0.75);
     cr_expect(passes(&beside), "a kink elsewhere: %g", beside.error);
-    struct yp_gradient_result strange = found(NO_MISTAKE, NAN);
-    cr_expect(!passes(&strange) && strange.finding == YP_GRADIENT_X_NOT_FINITE &&
-              strange.index == 0);
+    const double strange[] = {NAN, INFINITY, -INFINITY, 1e4};
+    for (int i = 0; i < 4; i++) {
+        struct yp_gradient_result r = found(NO_MISTAKE, strange[i]);
+        cr_expect(!passes(&r) && strcmp(r.tensor, "x") == 0, "x[0] = %g: %g", strange[i], r.error);
+        cr_expect(i == 3 || (r.finding == YP_GRADIENT_X_NOT_FINITE && r.index == 0));
+    }
 }
 
 /* y_i = x_i^2, whose gradient is wrong in one of a thousand tensors. */
@@ -793,7 +692,7 @@ Test(gradient, any_number_of_tensors)
 Test(gradient, a_function_that_draws_masks_is_refused)
 {
     struct yp_gradient_result result;
-    cr_expect(check_faulty(RANDOM_MASK, 1, &result) == YP_INVALID);
+    cr_expect(find(F_RANDOM, 1, &result) == YP_INVALID);
     cr_expect(strstr(yp_last_error(), "y[2]") && strstr(yp_last_error(), "deterministic"), "%s",
               yp_last_error());
 }
@@ -867,55 +766,4 @@ Test(gradient, names_the_field_that_is_not_allowed)
     struct yp_gradient huge = good;
     huge.outputs = SIZE_MAX / 8;
     cr_expect(yp_gradient_error(&huge, 1, &result) == YP_OUT_OF_MEMORY);
-}
-
-/* Two checkers that are often met in the wild, to show what the one above is for. Both look
- * along one direction v in x; the first has the sum of the outputs for <c, f>. */
-static double naive_error(const struct subject *subject, const double *x, const double *c,
-                          const double *v, const double *g, size_t inputs)
-{
-    double plus[MAX_INPUTS], minus[MAX_INPUTS], y_plus[MAX_OUTPUTS], y_minus[MAX_OUTPUTS];
-    double by_f = 0, by_g = 0;
-    const double h = 1e-5;
-    for (size_t i = 0; i < inputs; i++) {
-        plus[i] = x[i] + h * v[i];
-        minus[i] = x[i] - h * v[i];
-        by_g += g[i] * v[i];
-    }
-    subject->f(NULL, plus, y_plus);
-    subject->f(NULL, minus, y_minus);
-    for (size_t i = 0; i < subject->outputs; i++)
-        by_f += c[i] * (y_plus[i] - y_minus[i]) / (2 * h);
-    return fabs(by_f - by_g);
-}
-
-Test(gradient, a_sum_of_outputs_lets_a_zeroed_softmax_pass)
-{
-    const struct subject *subject = subject_named("softmax");
-    double x[MAX_INPUTS], v[MAX_INPUTS], ones[MAX_OUTPUTS], c[MAX_OUTPUTS];
-    const double zeroed[MAX_INPUTS] = {0};
-    struct ypi_seed random = ypi_seed_of(1, 2, 3);
-    ypi_seed_normals(&random, x, 24);
-    ypi_seed_normals(&random, v, 24);
-    ypi_seed_normals(&random, c, 24);
-    for (int i = 0; i < 24; i++)
-        ones[i] = 1;
-    cr_expect(naive_error(subject, x, ones, v, zeroed, 24) < 1e-9, "the sum sees nothing");
-    cr_expect(naive_error(subject, x, c, v, zeroed, 24) > 1e-2, "a random cotangent does");
-}
-
-Test(gradient, a_direction_of_ones_lets_a_transposed_gradient_pass)
-{
-    struct mutant mutant = {
-        .subject = subject_named("matmul 4x4x4"), .kind = TRANSPOSED, .tensor = 0};
-    double x[MAX_INPUTS], v[MAX_INPUTS] = {0}, c[MAX_OUTPUTS], g[MAX_INPUTS];
-    struct ypi_seed random = ypi_seed_of(1, 2, 3);
-    ypi_seed_normals(&random, x, 32);
-    ypi_seed_normals(&random, c, 16);
-    mutated_vjp(&mutant, x, c, g);
-    for (int i = 0; i < 16; i++)
-        v[i] = 1;
-    cr_expect(naive_error(mutant.subject, x, c, v, g, 32) < 1e-8, "ones see no order");
-    ypi_seed_normals(&random, v, 16);
-    cr_expect(naive_error(mutant.subject, x, c, v, g, 32) > 1e-2, "a random direction does");
 }

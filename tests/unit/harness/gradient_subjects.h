@@ -127,64 +127,6 @@ static void shifted_vjp(void *arg, const double *x, const double *c, double *g)
         g[24] += g[i];
 }
 
-enum { ROWS = 4, WIDTH = 8, GAIN = ROWS * WIDTH, BIAS = GAIN + WIDTH };
-
-static double normalise(const double *x, double *z)
-{
-    double mean = 0, variance = 0;
-    for (int i = 0; i < WIDTH; i++)
-        mean += x[i] / WIDTH;
-    for (int i = 0; i < WIDTH; i++)
-        variance += (x[i] - mean) * (x[i] - mean) / WIDTH;
-    double scale = 1 / sqrt(variance + 1e-5);
-    for (int i = 0; i < WIDTH; i++)
-        z[i] = (x[i] - mean) * scale;
-    return scale;
-}
-
-static void layer_norm_f(void *arg, const double *x, double *y)
-{
-    (void)arg;
-    for (int r = 0; r < ROWS; r++) {
-        double z[WIDTH];
-        normalise(x + r * WIDTH, z);
-        for (int i = 0; i < WIDTH; i++)
-            y[r * WIDTH + i] = z[i] * x[GAIN + i] + x[BIAS + i];
-    }
-}
-
-/* stale: the standard deviation taken for a constant */
-static void layer_norm_vjp_with(const double *x, const double *c, double *g, bool stale)
-{
-    memset(g + GAIN, 0, 2 * WIDTH * sizeof *g);
-    for (int r = 0; r < ROWS; r++) {
-        double z[WIDTH], dz[WIDTH], mean = 0, along = 0;
-        double scale = normalise(x + r * WIDTH, z);
-        for (int i = 0; i < WIDTH; i++) {
-            double dy = c[r * WIDTH + i];
-            g[GAIN + i] += dy * z[i];
-            g[BIAS + i] += dy;
-            dz[i] = dy * x[GAIN + i];
-            mean += dz[i] / WIDTH;
-            along += stale ? 0 : dz[i] * z[i] / WIDTH;
-        }
-        for (int i = 0; i < WIDTH; i++)
-            g[r * WIDTH + i] = scale * (dz[i] - mean - z[i] * along);
-    }
-}
-
-static void layer_norm_vjp(void *arg, const double *x, const double *c, double *g)
-{
-    (void)arg;
-    layer_norm_vjp_with(x, c, g, false);
-}
-
-static void layer_norm_stale(void *arg, const double *x, const double *c, double *g)
-{
-    (void)arg;
-    layer_norm_vjp_with(x, c, g, true);
-}
-
 /* x[0..5]^T A x[0..5], A (6,6) behind x */
 static void quadratic_f(void *arg, const double *x, double *y)
 {
@@ -263,62 +205,6 @@ static void gelu_stale(void *arg, const double *x, const double *c, double *g)
 {
     (void)arg;
     gelu_vjp_with(x, c, g, 0);
-}
-
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
-static void sigmoid_f(void *arg, const double *x, double *y)
-{
-    (void)arg;
-    for (int i = 0; i < 16; i++)
-        y[i] = sigmoid(x[i]);
-}
-
-static void sigmoid_vjp(void *arg, const double *x, const double *c, double *g)
-{
-    (void)arg;
-    for (int i = 0; i < 16; i++)
-        g[i] = c[i] * sigmoid(x[i]) * (1 - sigmoid(x[i]));
-}
-
-static void sigmoid_stale(void *arg, const double *x, const double *c, double *g)
-{
-    (void)arg;
-    for (int i = 0; i < 16; i++)
-        g[i] = c[i] * sigmoid(x[i]);
-}
-
-static double target(int i)
-{
-    return i % 3 == 0;
-}
-
-/* Mean of log(1 + e^x) - t x, in the form that does not overflow. */
-static void bce_f(void *arg, const double *x, double *y)
-{
-    (void)arg;
-    y[0] = 0;
-    for (int i = 0; i < 32; i++)
-        y[0] += (fmax(x[i], 0) - x[i] * target(i) + log1p(exp(-fabs(x[i])))) / 32;
-}
-
-static void bce_vjp(void *arg, const double *x, const double *c, double *g)
-{
-    (void)arg;
-    for (int i = 0; i < 32; i++)
-        g[i] = c[0] * (sigmoid(x[i]) - target(i)) / 32;
-}
-
-static void bce_stale(void *arg, const double *x, const double *c, double *g)
-{
-    (void)arg;
-    for (int i = 0; i < 32; i++) {
-        double s = sigmoid(x[i]);
-        g[i] = c[0] * (s - target(i)) * s * (1 - s) / 32;
-    }
 }
 
 enum { IN = 5, HIDDEN = 8, OUT = 3, W1 = IN, B1 = W1 + HIDDEN * IN, W2 = B1 + HIDDEN };
@@ -427,38 +313,6 @@ static void tiny_and_huge_vjp(void *arg, const double *x, const double *c, doubl
     }
 }
 
-/* Outputs that add up to 0 whatever the input: their sum tells nothing. */
-static void centred_f(void *arg, const double *x, double *y)
-{
-    (void)arg;
-    double mean = 0;
-    for (int i = 0; i < 12; i++)
-        mean += x[i] * x[i] / 12;
-    for (int i = 0; i < 12; i++)
-        y[i] = x[i] * x[i] - mean;
-}
-
-static void centred_vjp_with(const double *x, const double *c, double *g, bool stale)
-{
-    double mean = 0;
-    for (int i = 0; i < 12; i++)
-        mean += stale ? 0 : c[i] / 12;
-    for (int i = 0; i < 12; i++)
-        g[i] = 2 * x[i] * (c[i] - mean);
-}
-
-static void centred_vjp(void *arg, const double *x, const double *c, double *g)
-{
-    (void)arg;
-    centred_vjp_with(x, c, g, false);
-}
-
-static void centred_stale(void *arg, const double *x, const double *c, double *g)
-{
-    (void)arg;
-    centred_vjp_with(x, c, g, true);
-}
-
 struct part {
     const char *name;
     int rows, cols;
@@ -490,12 +344,6 @@ static const struct subject subjects[] = {
      shifted_vjp,
      NULL,
      {{"x", 4, 6, 1, false}, {"shift", 1, 1, 1, true}}},
-    {"layer norm",
-     ROWS *WIDTH,
-     layer_norm_f,
-     layer_norm_vjp,
-     layer_norm_stale,
-     {{"x", ROWS, WIDTH, 1, false}, {"gain", 1, WIDTH, 1, false}, {"bias", 1, WIDTH, 1, false}}},
     {"quadratic",
      1,
      quadratic_f,
@@ -504,8 +352,6 @@ static const struct subject subjects[] = {
      {{"x", 1, 6, 1, false}, {"A", 6, 6, 1, false}}},
     {"log-sum-exp", 1, log_sum_exp_f, log_sum_exp_vjp, NULL, {{"x", 4, 4, 1, false}}},
     {"gelu", 16, gelu_f, gelu_vjp, gelu_stale, {{"x", 4, 4, 1, false}}},
-    {"sigmoid", 16, sigmoid_f, sigmoid_vjp, sigmoid_stale, {{"x", 4, 4, 1, false}}},
-    {"bce", 1, bce_f, bce_vjp, bce_stale, {{"logits", 4, 8, 1, false}}},
     {"mlp",
      OUT,
      mlp_f,
@@ -534,7 +380,6 @@ static const struct subject subjects[] = {
      tiny_and_huge_vjp,
      NULL,
      {{"tiny", 1, 8, 1e-8, false}, {"huge", 1, 8, 1e8, false}}},
-    {"centred", 12, centred_f, centred_vjp, centred_stale, {{"x", 3, 4, 1, false}}},
 };
 #define SUBJECTS (sizeof subjects / sizeof *subjects)
 
