@@ -1,4 +1,5 @@
-/* Fresh processes under a speed budget, and what else a verdict says of a case. */
+/* What verdicts say of a case. tests/usage/verdicts.py has what fresh processes say of a budget of
+ * speed. */
 #include "harness/judge/judge.h"
 
 #include "base/text/text.h"
@@ -8,8 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-TestSuite(judge, .timeout = 60);
 
 enum { CAPACITY = 4, SAMPLES = 10 };
 
@@ -38,8 +37,18 @@ static void add_process(enum said said)
     ypi_judge_budgets(r, &how);
 }
 
+static void let_go(void)
+{
+    for (int i = 0; i < count; i++)
+        ypi_result_clear(&results[i]);
+    count = 0;
+}
+
+TestSuite(judge, .fini = let_go, .timeout = 60);
+
 static void begin(enum said said)
 {
+    let_go();
     test = (struct yp_test){
         .group = "g",
         .name = "t",
@@ -47,7 +56,6 @@ static void begin(enum said said)
         .budgets = {{.kind = YP_BUDGET_MAX_LATENCY, .name = "work", .limit = 1e-3}}};
     subject = (struct yp_case){
         .test = &test, .budgets = test.budgets, .id = (char *)(uintptr_t) "a.c::t"};
-    count = 0;
     add_process(said);
 }
 
@@ -62,43 +70,26 @@ static void expect(enum ypi_outcome outcome, enum ypi_met met)
     ypi_conclude(&results[0], &how, results + 1, count - 1);
     cr_expect_eq(results[0].outcome, outcome, "%s", ypi_outcome_name(results[0].outcome));
     cr_expect_eq(results[0].verdicts[0].met, met, "%s", ypi_met_name(results[0].verdicts[0].met));
-    for (int i = 0; i < count; i++)
-        ypi_result_clear(&results[i]);
+    let_go();
 }
 
-Test(judge, what_is_inside_is_asked_of_nobody)
+/* Judges it as one of these budgets alone says. */
+static enum ypi_met judge_as(struct yp_budget budget, const struct ypi_judging *judging)
 {
-    begin(INSIDE);
-    expect(YPI_PASSED, YPI_MET);
+    budget.name = "work";
+    test.budgets[0] = budget;
+    ypi_judge(&results[0], judging);
+    return results[0].verdicts[0].met;
 }
 
-Test(judge, what_is_outside_fails_when_three_more_say_so)
+static enum ypi_met judged(struct yp_budget budget)
 {
-    begin(OUTSIDE);
-    for (int i = 0; i < 3; i++) {
-        cr_assert(more());
-        add_process(OUTSIDE);
-    }
-    ypi_conclude(&results[0], &how, results + 1, 3);
-    cr_expect_eq(results[0].outcome, YPI_FAILED);
-    cr_expect_eq(results[0].verdicts[0].asked, 3);
-    cr_expect_eq(results[0].verdicts[0].confirmed, 3);
-    cr_expect(strstr(results[0].failures[0].message, "3 of 3 fresh processes say so too") != NULL,
-              "%s", results[0].failures[0].message);
+    return judge_as(budget, &how);
 }
 
-Test(judge, one_that_says_otherwise_makes_it_noisy)
+static struct yp_budget at_most(enum yp_counter counter, double limit)
 {
-    begin(OUTSIDE);
-    add_process(OUTSIDE);
-    add_process(INSIDE);
-    expect(YPI_NOISY, YPI_UNDECIDED);
-    begin(OUTSIDE);
-    add_process(ACROSS);
-    expect(YPI_NOISY, YPI_UNDECIDED);
-    begin(OUTSIDE);
-    add_process(INSIDE);
-    expect(YPI_NOISY, YPI_UNDECIDED);
+    return (struct yp_budget){.kind = YP_BUDGET_MAX_COUNT, .counter = counter, .limit = limit};
 }
 
 /* Speed is not judged here: what is resident is, and asked of others like it. */
@@ -120,17 +111,14 @@ static void add_resident(uint64_t bytes)
 Test(judge, what_is_resident_is_asked_of_three_more)
 {
     begin(INSIDE);
-    ypi_result_clear(&results[0]);
+    let_go();
     const uint64_t inside = 5 * YP_MIB, outside = inside + 4096;
-    count = 0;
     add_resident(inside);
     expect(YPI_PASSED, YPI_MET);
-    count = 0;
     add_resident(outside);
     cr_expect(more());
     add_resident(inside);
     expect(YPI_NOISY, YPI_UNDECIDED);
-    count = 0;
     add_resident(outside);
     for (int i = 0; i < 3; i++) {
         cr_expect(more());
@@ -142,33 +130,14 @@ Test(judge, what_is_resident_is_asked_of_three_more)
 Test(judge, what_is_resident_under_a_sanitizer_is_recorded_but_for_a_command)
 {
     begin(INSIDE);
-    ypi_result_clear(&results[0]);
+    let_go();
     memory_only.sanitized = true;
-    count = 0;
     add_resident(6 * YP_MIB);
     cr_expect(!more());
     expect(YPI_PASSED, YPI_RECORDED);
     test.command = "a program of its own";
-    count = 0;
     add_resident(6 * YP_MIB);
     cr_expect(more());
-}
-
-Test(judge, the_undecided_is_what_three_more_say)
-{
-    begin(ACROSS);
-    for (int i = 0; i < 3; i++) {
-        cr_assert(more());
-        add_process(INSIDE);
-    }
-    expect(YPI_PASSED, YPI_MET);
-    begin(ACROSS);
-    for (int i = 0; i < 3; i++)
-        add_process(OUTSIDE);
-    expect(YPI_FAILED, YPI_NOT_MET);
-    begin(ACROSS);
-    add_process(ACROSS);
-    expect(YPI_NOISY, YPI_UNDECIDED);
 }
 
 Test(judge, fewer_than_were_to_be_asked_prove_nothing)
@@ -179,65 +148,14 @@ Test(judge, fewer_than_were_to_be_asked_prove_nothing)
     cr_expect_eq(results[0].outcome, YPI_NOISY);
 }
 
-Test(judge, a_fresh_process_that_skips_gives_no_answer)
-{
-    begin(OUTSIDE);
-    add_process(OUTSIDE);
-    add_process(INSIDE);
-    struct ypi_result *last = &results[2];
-    last->skipped = true;
-    last->reason = ypi_strdup("no network");
-    last->measured_count = 0; /* it did not come to it */
-    free(last->verdicts);
-    last->verdict_count = 0;
-    ypi_measured_clear(last->measured);
-    free(last->measured);
-    last->measured = NULL;
-    ypi_judge_budgets(last, &how);
-    cr_expect_not(more());
-    ypi_conclude(&results[0], &how, results + 1, 2);
-    cr_expect_eq(results[0].outcome, YPI_NOISY);
-    cr_expect(results[0].note != NULL &&
-                  strstr(results[0].note, "a fresh process skipped: no network") != NULL,
-              "%s", results[0].note);
-    struct ypi_judging alone = how;
-    alone.confirmations = 0;
-    ypi_conclude(last, &alone, NULL, 0);
-    cr_expect_eq(last->outcome, YPI_SKIPPED, "%s", ypi_outcome_name(last->outcome));
-    cr_expect_eq(last->failure_count, 0);
-    for (int i = 0; i < count; i++)
-        ypi_result_clear(&results[i]);
-}
-
 Test(judge, nobody_is_asked_where_there_is_nothing_to_decide)
 {
-    struct ypi_judging alone = how;
-    alone.confirmations = 0;
-    begin(OUTSIDE);
-    cr_expect_not(ypi_needs_confirmation(&results[0], &alone, NULL, 0));
-    ypi_conclude(&results[0], &alone, NULL, 0);
-    cr_expect_eq(results[0].outcome, YPI_FAILED, "with --confirm 0 one process decides");
     begin(OUTSIDE);
     ypi_result_fail(&results[0], YPI_CAUSE_EXPECTATION, NULL, 0, "wrong");
     cr_expect_not(more(), "it fails in any case");
     begin(OUTSIDE);
     results[0].ended = false;
     cr_expect_not(more(), "it crashed");
-}
-
-Test(judge, what_befalls_a_fresh_process_is_not_lost)
-{
-    begin(OUTSIDE);
-    for (int i = 0; i < 3; i++)
-        add_process(OUTSIDE);
-    ypi_result_fail(&results[2], YPI_CAUSE_SIGNAL, NULL, 0, "crashed in the body: SIGSEGV");
-    ypi_conclude(&results[0], &how, results + 1, 3);
-    bool reported = false;
-    for (int i = 0; i < results[0].failure_count; i++)
-        reported = reported || strcmp(results[0].failures[i].message,
-                                      "in fresh process 2: crashed in the body: SIGSEGV") == 0;
-    cr_expect(reported);
-    cr_expect_eq(results[0].outcome, YPI_FAILED);
 }
 
 /* -- work that has to share its processors -------------------------------------------------- */
@@ -278,94 +196,79 @@ Test(judge, crowded_times_may_let_a_relation_pass_but_not_fail)
     }
 }
 
+static void expect_met(const char *name, struct ypi_noise noise, int threads, double seconds,
+                       enum ypi_met met)
+{
+    struct ypi_measured *m = results[0].measured;
+    m->threads = threads;
+    m->noise = noise;
+    for (int i = 0; i < SAMPLES; i++)
+        m->samples[i] = seconds;
+    ypi_judge_budgets(&results[0], &how);
+    cr_expect_eq(results[0].verdicts[0].met, met, "%s, %g s: %s", name, seconds,
+                 ypi_met_name(results[0].verdicts[0].met));
+}
+
 Test(judge, crowded_work_may_pass_but_not_fail)
 {
     const struct {
+        const char *name;
         double others, stolen, throttled;
         int threads;
         enum ypi_met met;
-    } cases[] = {{0, 0, 0, 2, YPI_NOT_MET},       {1.0, 0, 0, 1, YPI_NOT_MET},
-                 {0.2, 0, 0, 2, YPI_NOT_MET},     {0.3, 0, 0, 2, YPI_UNDECIDED},
-                 {1.0, 0, 0, 2, YPI_UNDECIDED},   {0, 0.05, 0, 1, YPI_NOT_MET},
-                 {0, 0.2, 0, 1, YPI_UNDECIDED},   {0, 0, 0.005, 1, YPI_NOT_MET},
-                 {0, 0, 0.02, 1, YPI_UNDECIDED},  {0, 0, 0.8, 2, YPI_UNDECIDED},
-                 {NAN, NAN, NAN, 2, YPI_NOT_MET}, {2.0, 0, 0, 0, YPI_NOT_MET}};
+    } cases[] = {{"quiet", 0, 0, 0, 2, YPI_NOT_MET},
+                 {"a processor for others", 1.0, 0, 0, 1, YPI_NOT_MET},
+                 {"others use little", 0.2, 0, 0, 2, YPI_NOT_MET},
+                 {"others use more", 0.3, 0, 0, 2, YPI_UNDECIDED},
+                 {"others use half", 1.0, 0, 0, 2, YPI_UNDECIDED},
+                 {"little is stolen", 0, 0.05, 0, 1, YPI_NOT_MET},
+                 {"much is stolen", 0, 0.2, 0, 1, YPI_UNDECIDED},
+                 {"hardly throttled", 0, 0, 0.005, 1, YPI_NOT_MET},
+                 {"throttled", 0, 0, 0.02, 1, YPI_UNDECIDED},
+                 {"throttled most of the time", 0, 0, 0.8, 2, YPI_UNDECIDED},
+                 {"nothing is known", NAN, NAN, NAN, 2, YPI_NOT_MET},
+                 {"no threads are known", 2.0, 0, 0, 0, YPI_NOT_MET}};
+    begin(OUTSIDE);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        begin(OUTSIDE);
-        struct ypi_measured *m = results[0].measured;
-        m->threads = cases[i].threads;
-        m->noise = (struct ypi_noise){.wall = 1,
-                                      .own = cases[i].threads,
-                                      .others = cases[i].others,
-                                      .stolen = cases[i].stolen,
-                                      .throttled = cases[i].throttled,
-                                      .processors = 2};
-        results[0].verdict_count = 0;
-        ypi_judge_budgets(&results[0], &how);
-        cr_expect_eq(results[0].verdicts[0].met, cases[i].met, "case %zu: %s", i,
-                     ypi_met_name(results[0].verdicts[0].met));
-        for (int k = 0; k < SAMPLES; k++) /* a thousand times what is allowed: nobody's fault */
-            m->samples[k] *= 1000;
-        results[0].verdict_count = 0;
-        ypi_judge_budgets(&results[0], &how);
-        cr_expect_eq(results[0].verdicts[0].met, YPI_NOT_MET);
-        for (int k = 0; k < SAMPLES; k++)
-            m->samples[k] = 0.5e-3;
-        results[0].verdict_count = 0;
-        ypi_judge_budgets(&results[0], &how);
-        cr_expect_eq(results[0].verdicts[0].met, YPI_MET);
+        const struct ypi_noise noise = {.wall = 1,
+                                        .own = cases[i].threads,
+                                        .others = cases[i].others,
+                                        .stolen = cases[i].stolen,
+                                        .throttled = cases[i].throttled,
+                                        .processors = 2};
+        expect_met(cases[i].name, noise, cases[i].threads, 1.1e-3, cases[i].met);
+        expect_met(cases[i].name, noise, cases[i].threads, 1.1, YPI_NOT_MET); /* nobody's fault */
+        expect_met(cases[i].name, noise, cases[i].threads, 0.5e-3, YPI_MET);
     }
 }
 
 /* A quota may leave so little that it alone explains more than any crowd; a sleeper's own time
- * bounds nothing. */
-Test(judge, a_quota_explains_as_much_as_it_took)
+ * bounds nothing. A thread that waits for one whose processor another has waits for a slice of the
+ * scheduler. */
+Test(judge, a_quota_and_a_turn_explain_as_much_as_they_took)
 {
     static const struct {
-        double own, throttled;
-        int times; /* too slow */
+        const char *name;
+        double own, others, throttled;
+        int threads;
+        double limit, seconds;
         enum ypi_met met;
-    } cases[] = {{0.002, 0.998, 1000, YPI_UNDECIDED},
-                 {0.5, 0.5, 1000, YPI_NOT_MET},
-                 {4, 4, 1000, YPI_NOT_MET},
-                 {0.001, 0.02, 1000, YPI_NOT_MET},
-                 {0.001, 0.02, 50, YPI_UNDECIDED}};
+    } cases[] = {{"a quota left 2 ms", 0.002, 0, 0.998, 1, 1e-3, 1, YPI_UNDECIDED},
+                 {"a quota left half", 0.5, 0, 0.5, 1, 1e-3, 1, YPI_NOT_MET},
+                 {"of four threads", 4, 0, 4, 1, 1e-3, 1, YPI_NOT_MET},
+                 {"a sleeper", 0.001, 0, 0.02, 1, 1e-3, 1, YPI_NOT_MET},
+                 {"a sleeper, 50 times", 0.001, 0, 0.02, 1, 1e-3, 50e-3, YPI_UNDECIDED},
+                 {"within a turn", 1.2, 0.8, 0, 2, 20e-6, 8e-3, YPI_UNDECIDED},
+                 {"longer than a turn", 1.2, 0.8, 0, 2, 20e-6, 80e-3, YPI_NOT_MET}};
+    begin(OUTSIDE);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        begin(OUTSIDE);
-        struct ypi_measured *m = results[0].measured;
-        m->threads = 1;
-        m->noise = (struct ypi_noise){
-            .wall = 1, .own = cases[i].own, .throttled = cases[i].throttled, .processors = 2};
-        for (int k = 0; k < SAMPLES; k++)
-            m->samples[k] = cases[i].times * test.budgets[0].limit;
-        results[0].verdict_count = 0;
-        ypi_judge_budgets(&results[0], &how);
-        cr_expect_eq(results[0].verdicts[0].met, cases[i].met, "case %zu: %s", i,
-                     ypi_met_name(results[0].verdicts[0].met));
-        ypi_result_clear(&results[0]);
-    }
-}
-
-/* A thread that waits for one whose processor another has waits for a slice of the scheduler. */
-Test(judge, short_work_may_wait_its_turn)
-{
-    static const struct {
-        double seconds;
-        enum ypi_met met;
-    } cases[] = {{8e-3, YPI_UNDECIDED}, {80e-3, YPI_NOT_MET}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        begin(OUTSIDE);
-        struct ypi_measured *m = results[0].measured;
-        test.budgets[0].limit = 20e-6; /* both are hundreds of times that */
-        m->threads = 2;
-        m->noise = (struct ypi_noise){.wall = 1, .own = 1.2, .others = 0.8, .processors = 2};
-        for (int k = 0; k < SAMPLES; k++)
-            m->samples[k] = cases[i].seconds;
-        results[0].verdict_count = 0;
-        ypi_judge_budgets(&results[0], &how);
-        cr_expect_eq(results[0].verdicts[0].met, cases[i].met, "case %zu: %s", i,
-                     ypi_met_name(results[0].verdicts[0].met));
-        ypi_result_clear(&results[0]);
+        const struct ypi_noise noise = {.wall = 1,
+                                        .own = cases[i].own,
+                                        .others = cases[i].others,
+                                        .throttled = cases[i].throttled,
+                                        .processors = 2};
+        test.budgets[0].limit = cases[i].limit;
+        expect_met(cases[i].name, noise, cases[i].threads, cases[i].seconds, cases[i].met);
     }
 }
 
@@ -383,7 +286,6 @@ Test(judge, one_sample_is_no_speed)
     struct ypi_judging once = {.speed_judged = false, .once = true};
     begin(OUTSIDE);
     results[0].measured_count = 0;
-    results[0].verdict_count = 0;
     ypi_judge(&results[0], &once);
     cr_expect_eq(results[0].outcome, YPI_PASSED);
     cr_expect_eq(results[0].verdicts[0].met, YPI_NOT_JUDGED);
@@ -398,7 +300,6 @@ Test(judge, what_was_not_timed_is_not_judged)
     test.budgets[1] = (struct yp_budget){
         .kind = YP_BUDGET_MAX_COUNT, .name = "work", .counter = YP_PAGE_FAULTS, .limit = 1};
     test.budgets[2] = (struct yp_budget){.kind = YP_BUDGET_MIN_SHARE, .name = "work", .limit = 0.5};
-    results[0].verdict_count = 0;
     ypi_judge(&results[0], &off);
     cr_expect_eq(results[0].outcome, YPI_PASSED);
     for (int i = 0; i < 3; i++)
@@ -410,7 +311,6 @@ Test(judge, what_was_not_timed_is_not_judged)
     test.budgets[0] = (struct yp_budget)yp_max_growth("work", 1024);
     test.budgets[1] = (struct yp_budget)yp_max_latency("wrok", 1);
     test.budgets[2] = (struct yp_budget){0};
-    results[0].verdict_count = 0;
     ypi_judge(&results[0], &off);
     cr_expect_eq(results[0].outcome, YPI_FAILED);
     cr_expect_eq(results[0].verdicts[0].met, YPI_NOT_MET);
@@ -421,83 +321,45 @@ Test(judge, what_was_not_timed_is_not_judged)
 
 Test(judge, a_budget_on_an_absent_counter_skips_and_never_passes)
 {
+    static const struct {
+        enum yp_counter counter;
+        bool audited;
+        const char *reason;
+    } absent[] = {
+        {YP_INSTRUCTIONS, false, "work instructions an iteration at most 1000 cannot be judged: "},
+        {YP_INSTRUCTIONS, false, "--instructions"},
+        {YP_GPU_READ, false,
+         "work gpu bytes read an iteration at most 1000 cannot be judged: it is counted under "
+         "--audit"},
+        {YP_GPU_READ, true, "this device has no metric of it"},
+        {YP_CYCLES, true, "under --audit only the device counts"},
+    };
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
+        begin(INSIDE);
+        if (absent[i].audited)
+            results[0].measured[0].counts[YP_GPU_FP32] = (struct ypi_count){YPI_COUNTED_CUPTI, 5};
+        cr_expect_eq(judged(at_most(absent[i].counter, 1000)), YPI_ABSENT);
+        cr_expect_eq(results[0].outcome, YPI_SKIPPED);
+        cr_expect_not_null(strstr(results[0].reason, absent[i].reason), "%s: %s", absent[i].reason,
+                           results[0].reason);
+    }
     begin(INSIDE);
-    test.budgets[0] = (struct yp_budget){
-        .kind = YP_BUDGET_MAX_COUNT, .name = "work", .counter = YP_INSTRUCTIONS, .limit = 1e9};
-    results[0].verdict_count = 0;
-    ypi_judge(&results[0], &how);
-    cr_expect_eq(results[0].outcome, YPI_SKIPPED);
-    cr_expect_eq(results[0].verdicts[0].met, YPI_ABSENT);
-    cr_expect(strstr(results[0].reason, "work instructions an iteration at most 1e+09 cannot be "
-                                        "judged: ") != NULL &&
-                  strstr(results[0].reason, "--instructions") != NULL,
-              "%s", results[0].reason);
-    /* A failure counts for more. */
-    begin(INSIDE);
-    test.budgets[0] = (struct yp_budget){
-        .kind = YP_BUDGET_MAX_COUNT, .name = "work", .counter = YP_CYCLES, .limit = 1e9};
-    results[0].verdict_count = 0;
     ypi_result_fail(&results[0], YPI_CAUSE_EXPECTATION, NULL, 0, "wrong");
-    ypi_judge(&results[0], &how);
-    cr_expect_eq(results[0].outcome, YPI_FAILED);
-}
-
-Test(judge, a_counter_of_a_gpu_is_there_under_audit_only)
-{
-    begin(INSIDE);
-    test.budgets[0] = (struct yp_budget){
-        .kind = YP_BUDGET_MAX_COUNT, .name = "work", .counter = YP_GPU_READ, .limit = 1000};
-    results[0].verdict_count = 0;
-    ypi_judge(&results[0], &how);
-    cr_expect_eq(results[0].outcome, YPI_SKIPPED);
-    cr_expect_not_null(strstr(results[0].reason, "work gpu bytes read an iteration at most 1000 "
-                                                 "cannot be judged: it is counted under --audit"),
-                       "%s", results[0].reason);
-    begin(INSIDE);
-    results[0].measured[0].counts[YP_GPU_FP32] = (struct ypi_count){YPI_COUNTED_CUPTI, 5};
-    test.budgets[0] = (struct yp_budget){
-        .kind = YP_BUDGET_MAX_COUNT, .name = "work", .counter = YP_GPU_READ, .limit = 1000};
-    results[0].verdict_count = 0;
-    ypi_judge(&results[0], &how);
-    cr_expect_not_null(strstr(results[0].reason, "this device has no metric of it"), "%s",
-                       results[0].reason);
-    begin(INSIDE);
-    results[0].measured[0].counts[YP_GPU_FP32] = (struct ypi_count){YPI_COUNTED_CUPTI, 5};
-    test.budgets[0] = (struct yp_budget){
-        .kind = YP_BUDGET_MAX_COUNT, .name = "work", .counter = YP_CYCLES, .limit = 1000};
-    results[0].verdict_count = 0;
-    ypi_judge(&results[0], &how);
-    cr_expect_not_null(strstr(results[0].reason, "under --audit only the device counts"), "%s",
-                       results[0].reason);
+    judged(at_most(YP_CYCLES, 1000));
+    cr_expect_eq(results[0].outcome, YPI_FAILED, "a failure counts for more");
 }
 
 Test(judge, a_count_is_exact)
 {
     begin(INSIDE);
-    test.budgets[0] = (struct yp_budget){
-        .kind = YP_BUDGET_MAX_COUNT, .name = "work", .counter = YP_INSTRUCTIONS, .limit = 1000};
     struct ypi_count *instructions = &results[0].measured[0].counts[YP_INSTRUCTIONS];
     *instructions = (struct ypi_count){.source = YPI_COUNTED_CALLGRIND, .count = 1000};
-    results[0].verdict_count = 0;
-    ypi_judge_budgets(&results[0], &how);
-    cr_expect_eq(results[0].verdicts[0].met, YPI_MET);
+    cr_expect_eq(judged(at_most(YP_INSTRUCTIONS, 1000)), YPI_MET);
     instructions->count = 1001;
-    results[0].verdict_count = 0;
-    ypi_judge_budgets(&results[0], &how);
-    cr_expect_eq(results[0].verdicts[0].met, YPI_NOT_MET);
+    cr_expect_eq(judged(at_most(YP_INSTRUCTIONS, 1000)), YPI_NOT_MET);
 }
 
 /* -- figures of a measurement -------------------------------------------------------------- */
-
-static enum ypi_met judged(struct yp_budget budget)
-{
-    budget.name = "work";
-    test.budgets[0] = budget;
-    free(results[0].verdicts);
-    results[0].verdict_count = 0;
-    ypi_judge_budgets(&results[0], &how);
-    return results[0].verdicts[0].met;
-}
 
 Test(judge, growth_is_exact_and_unmeasured_with_few_samples)
 {
@@ -587,11 +449,9 @@ Test(judge, a_value_of_speed_is_judged_by_its_interval)
     results[0].values = ypi_calloc(1, sizeof value);
     results[0].values[0] = value;
     results[0].value_count = 1;
-    results[0].verdict_count = 0;
     ypi_judge(&results[0], &how);
     cr_expect_eq(results[0].outcome, YPI_NOISY);
     struct ypi_judging recorded = {.speed_judged = false};
-    results[0].verdict_count = 0;
     ypi_judge(&results[0], &recorded);
     cr_expect_eq(results[0].verdicts[0].met, YPI_RECORDED);
 }
