@@ -440,132 +440,105 @@ Test(noise_cause, quiet_has_none)
     cr_expect_str_eq(cause_of(noise, 2), "none");
 }
 
-Test(noise_cause, stolen_above_2_percent_of_what_was_asked_for)
-{
-    struct ypi_noise noise = quiet();
-    noise.stolen = 0.40;
-    cr_expect_str_eq(cause_of(noise, 2), "none");
-    noise.stolen = 0.42;
-    cr_expect_str_eq(cause_of(noise, 2), "the hypervisor took 2 % of the processor time asked for");
-    noise.stolen = 20;
-    cr_expect_str_eq(cause_of(noise, 2),
-                     "the hypervisor took 50 % of the processor time asked for");
-    noise.others = NAN;
-    cr_expect_str_eq(cause_of(noise, 2),
-                     "the hypervisor took 50 % of the processor time asked for");
-}
+/* What differs from a quiet measurement; 0 stands for nothing. */
+struct cause {
+    int threads;
+    const char *wanted; /* "some": any */
+    double wall, own, others, stolen, throttled, major_faults, preemptions, migrations,
+        frequency_least, hot;
+};
 
-Test(noise_cause, two_ticks_may_be_rounding)
+static void expect_causes(const struct cause *causes, size_t count)
 {
-    struct ypi_noise noise = quiet();
-    noise.wall = 0.05, noise.own = 0.1, noise.stolen = 0.02;
-    cr_expect_str_eq(cause_of(noise, 2), "none");
-    noise.stolen = 0.03;
-    cr_expect_str_neq(cause_of(noise, 2), "none");
-    noise.stolen = 0, noise.others = 0.08;
-    cr_expect_str_eq(cause_of(noise, 4), "none", "two on each of four processors");
-    noise.others = 0.09;
-    cr_expect_str_neq(cause_of(noise, 4), "none");
+    for (size_t i = 0; i < count; i++) {
+        const struct cause *c = &causes[i];
+        struct ypi_noise noise = {.wall = c->wall != 0 ? c->wall : 10,
+                                  .own = c->own != 0 ? c->own : 20,
+                                  .others = c->others,
+                                  .stolen = c->stolen,
+                                  .throttled = c->throttled,
+                                  .major_faults = c->major_faults,
+                                  .preemptions = c->preemptions,
+                                  .migrations = c->migrations,
+                                  .frequency = 3e9,
+                                  .frequency_least =
+                                      c->frequency_least != 0 ? c->frequency_least : 3e9,
+                                  .hot = c->hot,
+                                  .processors = 4};
+        const char *got = cause_of(noise, c->threads);
+        bool some = strcmp(c->wanted, "some") == 0;
+        cr_expect(some ? strcmp(got, "none") != 0 : strcmp(got, c->wanted) == 0,
+                  "cause %zu: %s, wanted %s", i, got, c->wanted);
+    }
 }
+#define EXPECT_CAUSES(causes) expect_causes(causes, sizeof(causes) / sizeof *(causes))
 
-Test(noise_cause, throttled_above_1_percent_of_what_the_work_could_use)
-{
-    struct ypi_noise noise = quiet();
-    noise.throttled = 0.2;
-    cr_expect_str_eq(cause_of(noise, 2), "none");
-    noise.throttled = 0.3;
-    cr_expect_str_eq(cause_of(noise, 2),
-                     "the control group's quota held it back for 300 ms in 10 s");
-    cr_expect_str_eq(cause_of(noise, 3), "none", "three threads could use 30 s");
-    noise.throttled = 0.401;
-    cr_expect_str_neq(cause_of(noise, 40), "none", "40 threads could use 40 s");
-}
+#define STOLEN(percent) "the hypervisor took " percent " % of the processor time asked for"
+#define QUOTA(time) "the control group's quota held it back for " time " in 10 s"
+#define OTHERS(percent) "other processes used " percent " % of the processors"
+#define MOVED(times, rate) "its threads moved between processors " times " times, " rate " a second"
 
-Test(noise_cause, others_above_a_tenth_of_what_was_left)
+Test(noise_cause, each_above_its_threshold)
 {
-    struct ypi_noise noise = quiet();
-    noise.others = 1.99; /* of 20 s */
-    cr_expect_str_eq(cause_of(noise, 2), "none");
-    noise.others = 2.1;
-    cr_expect_str_eq(cause_of(noise, 2), "other processes used 5 % of the processors");
-    cr_expect_str_eq(cause_of(noise, 1), "none", "one thread left 30 s");
-}
-
-Test(noise_cause, others_above_1_percent_where_nothing_was_left)
-{
-    struct ypi_noise noise = quiet();
-    noise.others = 0.39;
-    cr_expect_str_eq(cause_of(noise, 4), "none");
-    noise.others = 19.2;
-    cr_expect_str_eq(cause_of(noise, 4), "other processes used 48 % of the processors");
-    cr_expect_str_eq(cause_of(noise, 9), "other processes used 48 % of the processors");
-}
-
-Test(noise_cause, frequency_below_nine_tenths_on_busy_processors)
-{
-    struct ypi_noise noise = quiet();
-    noise.frequency_least = 2e9;
-    cr_expect_str_eq(cause_of(noise, 2), "none", "two processors idle, and idle ones are slow");
-    noise.own = 31;
-    cr_expect_str_eq(cause_of(noise, 4), "the frequency fell from 3 to 2 GHz");
-    noise.frequency_least = 2.71e9;
-    cr_expect_str_eq(cause_of(noise, 4), "none");
-    noise.frequency_least = NAN;
-    cr_expect_str_eq(cause_of(noise, 4), "none");
+    static const struct cause causes[] = {
+        /* stolen: 2 % of what was asked for, 20 s */
+        {2, "none", .stolen = 0.40},
+        {2, STOLEN("2"), .stolen = 0.42},
+        {2, STOLEN("50"), .stolen = 20},
+        {2, STOLEN("50"), .stolen = 20, .others = NAN},
+        /* two ticks, on each of four processors, may be rounding */
+        {2, "none", .wall = 0.05, .own = 0.1, .stolen = 0.02},
+        {2, "some", .wall = 0.05, .own = 0.1, .stolen = 0.03},
+        {4, "none", .wall = 0.05, .own = 0.1, .others = 0.08},
+        {4, "some", .wall = 0.05, .own = 0.1, .others = 0.09},
+        /* a quota: 1 % of what the work could use, 10 s a thread and 40 s at most */
+        {2, "none", .throttled = 0.2},
+        {2, QUOTA("300 ms"), .throttled = 0.3},
+        {3, "none", .throttled = 0.3},
+        {40, "some", .throttled = 0.401},
+        /* others: a tenth of what was left, 20 s or 30 s; 1 % where nothing was left */
+        {2, "none", .others = 1.99},
+        {2, OTHERS("5"), .others = 2.1},
+        {1, "none", .others = 2.1},
+        {4, "none", .others = 0.39},
+        {4, OTHERS("48"), .others = 19.2},
+        {9, OTHERS("48"), .others = 19.2},
+        /* the frequency: below nine tenths on busy processors; idle ones are slow */
+        {2, "none", .frequency_least = 2e9},
+        {4, "the frequency fell from 3 to 2 GHz", .own = 31, .frequency_least = 2e9},
+        {4, "none", .own = 31, .frequency_least = 2.71e9},
+        {4, "none", .own = 31, .frequency_least = NAN},
+        /* preemptions: by others, where there are others */
+        {2, "none", .preemptions = 510},
+        {2, "it was preempted 510 times, 51 a second", .preemptions = 510, .others = 1.5},
+        {2, "none", .preemptions = 500, .others = 1.5},
+        /* migrations: 20 a second and thread */
+        {2, "none", .migrations = 400},
+        {1, MOVED("400", "40"), .migrations = 400},
+        {2, MOVED("410", "41"), .migrations = 410},
+        {2, "none", .major_faults = 10},
+        {2, "the processors' count of throttling for heat went up by 1", .major_faults = 10,
+         .hot = 1},
+        {2, "11 of its pages had to be read from disk", .major_faults = 11, .hot = 1},
+    };
+    EXPECT_CAUSES(causes);
 }
 
 /* What cost most is named, whatever else there was. */
 Test(noise_cause, the_heaviest_is_named)
 {
-    struct ypi_noise noise = quiet();
-    noise.own = 31, noise.stolen = 3, noise.throttled = 2.9, noise.others = 2.8;
-    noise.frequency_least = 2.8e9, noise.preemptions = 1e6;
-    cr_expect_str_eq(cause_of(noise, 4), "the hypervisor took 8 % of the processor time asked for");
-    noise.throttled = 3.1;
-    cr_expect_str_eq(cause_of(noise, 4),
-                     "the control group's quota held it back for 3.1 s in 10 s");
-    noise.others = 3.2;
-    cr_expect_str_eq(cause_of(noise, 4), "other processes used 8 % of the processors");
-    noise.frequency_least = 2.5e9; /* a sixth of 40 s */
-    cr_expect_str_eq(cause_of(noise, 4), "the frequency fell from 3 to 2.5 GHz");
-    noise.frequency_least = 3e9;
-    cr_expect_str_eq(cause_of(noise, 3), "the control group's quota held it back for 3.1 s in 10 s",
-                     "the others found the fourth processor free");
-}
-
-Test(noise_cause, preemptions_while_others_are_busy)
-{
-    struct ypi_noise noise = quiet();
-    noise.preemptions = 510;
-    cr_expect_str_eq(cause_of(noise, 2), "none", "by whom?");
-    noise.others = 1.5;
-    cr_expect_str_eq(cause_of(noise, 2), "it was preempted 510 times, 51 a second");
-    noise.preemptions = 500;
-    cr_expect_str_eq(cause_of(noise, 2), "none");
-}
-
-Test(noise_cause, migrations_above_20_a_second_and_thread)
-{
-    struct ypi_noise noise = quiet();
-    noise.migrations = 400;
-    cr_expect_str_eq(cause_of(noise, 2), "none");
-    cr_expect_str_eq(cause_of(noise, 1),
-                     "its threads moved between processors 400 times, 40 a second");
-    noise.migrations = 410;
-    cr_expect_str_eq(cause_of(noise, 2),
-                     "its threads moved between processors 410 times, 41 a second");
-}
-
-Test(noise_cause, pages_from_disk_and_heat)
-{
-    struct ypi_noise noise = quiet();
-    noise.major_faults = 10;
-    cr_expect_str_eq(cause_of(noise, 2), "none");
-    noise.hot = 1;
-    cr_expect_str_eq(cause_of(noise, 2),
-                     "the processors' count of throttling for heat went up by 1");
-    noise.major_faults = 11;
-    cr_expect_str_eq(cause_of(noise, 2), "11 of its pages had to be read from disk");
+#define BUSY .own = 31, .stolen = 3, .preemptions = 1e6
+    static const struct cause causes[] = {
+        {4, STOLEN("8"), BUSY, .throttled = 2.9, .others = 2.8, .frequency_least = 2.8e9},
+        {4, QUOTA("3.1 s"), BUSY, .throttled = 3.1, .others = 2.8, .frequency_least = 2.8e9},
+        {4, OTHERS("8"), BUSY, .throttled = 3.1, .others = 3.2, .frequency_least = 2.8e9},
+        /* a sixth of 40 s */
+        {4, "the frequency fell from 3 to 2.5 GHz", BUSY, .throttled = 3.1, .others = 3.2,
+         .frequency_least = 2.5e9},
+        /* the others found the fourth processor free */
+        {3, QUOTA("3.1 s"), BUSY, .throttled = 3.1, .others = 3.2},
+    };
+    EXPECT_CAUSES(causes);
 }
 
 Test(noise_cause, cut_where_there_is_no_room)
