@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(budget, .timeout = 60);
-TestSuite(outcome, .timeout = 60);
-
 static void no_setup(struct yp_case *t)
 {
     (void)t;
@@ -23,9 +20,18 @@ static struct yp_test test;
 static struct yp_case subject;
 static struct ypi_result r;
 
+static void let_go(void)
+{
+    ypi_result_clear(&r);
+}
+
+TestSuite(budget, .fini = let_go, .timeout = 60);
+TestSuite(outcome, .fini = let_go, .timeout = 60);
+
 /* A whole case with nothing to say but its budgets. */
 static void begin(const struct yp_budget *budgets, size_t size)
 {
+    let_go();
     test = (struct yp_test){.group = "g", .name = "t", .file = "a.c", .line = 7};
     if (size > 0)
         memcpy(test.budgets, budgets, size);
@@ -112,11 +118,6 @@ static void expect_failure(enum ypi_cause cause, const char *message)
     }
 }
 
-static void let_go(void)
-{
-    ypi_result_clear(&r);
-}
-
 /* -- slack --------------------------------------------------------------------------------- */
 
 Test(budget, slack_is_allowed_over_measured)
@@ -195,7 +196,6 @@ static void expect_exact(enum yp_budget_kind kind, double limit, double value, e
         cr_expect(isinf(v->distance));
     else
         cr_expect(met == YPI_MET ? v->distance >= 0 : v->distance < 0, "%g", v->distance);
-    let_go();
 }
 
 Test(budget, whole_figures_at_most)
@@ -253,54 +253,52 @@ Test(budget, gradient_errors)
     expect_exact(YP_BUDGET_MAX_GRADIENT_ERROR, 0, 1e-300, YPI_NOT_MET);
 }
 
-Test(budget, resident_growth_is_never_an_underflow)
-{
-    BEGIN(yp_max_resident(1000));
-    r.memory.resident_before = 5000;
-    r.memory.resident_peak = 4000;
-    judge();
-    expect_verdict(0, YPI_MET);
-    cr_expect_eq(r.verdicts[0].measured, -1000);
-    let_go();
-}
-
-/* Of a huge page all but one of its 512 pages may be unused. */
+/* Growth is never an underflow; of a huge page all but one of its 512 pages may be unused. */
 Test(budget, huge_pages_that_nobody_asked_for_decide_nothing)
 {
     static const struct {
-        uint64_t growth, huge;
+        int growth;
+        uint64_t huge;
         enum ypi_met met;
-    } cases[] = {{1000, 512, YPI_MET},
-                 {1001, 0, YPI_NOT_MET},
-                 {1511, 512, YPI_UNDECIDED},
-                 {1512, 512, YPI_NOT_MET}};
+        enum ypi_outcome outcome;
+    } cases[] = {{-1000, 0, YPI_MET, YPI_PASSED},
+                 {1000, 512, YPI_MET, YPI_PASSED},
+                 {1001, 0, YPI_NOT_MET, YPI_FAILED},
+                 {1511, 512, YPI_UNDECIDED, YPI_NOISY},
+                 {1512, 512, YPI_NOT_MET, YPI_FAILED}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         BEGIN(yp_max_resident(1000));
         r.memory.resident_before = 5000;
-        r.memory.resident_peak = 5000 + cases[i].growth;
+        r.memory.resident_peak = (uint64_t)(5000 + cases[i].growth);
         r.memory.resident_huge = cases[i].huge;
         judge();
         expect_verdict(0, cases[i].met);
-        expect_outcome(cases[i].met == YPI_UNDECIDED ? YPI_NOISY
-                       : cases[i].met == YPI_MET     ? YPI_PASSED
-                                                     : YPI_FAILED);
+        expect_outcome(cases[i].outcome);
+        cr_expect_eq(r.verdicts[0].measured, cases[i].growth);
         cr_expect_eq(r.note != NULL && strstr(r.note, "huge pages") != NULL,
                      cases[i].met == YPI_UNDECIDED);
-        let_go();
     }
 }
 
+/* As many as fit, each judged by its own name. */
 Test(budget, each_is_judged_by_its_own_name)
 {
-    BEGIN(yp_min_value("a", 1), yp_min_value("b", 1), yp_max_value("a", 1));
-    add_value("a", 2, "");
-    add_value("b", 0, "");
+    struct yp_budget all[YP_MAX_BUDGETS];
+    char names[YP_MAX_BUDGETS][8];
+    for (int i = 0; i < YP_MAX_BUDGETS; i++) {
+        snprintf(names[i], sizeof names[i], "v%d", i / 2);
+        all[i] = (struct yp_budget){.kind = i % 2 ? YP_BUDGET_MAX_VALUE : YP_BUDGET_MIN_VALUE,
+                                    .name = names[i],
+                                    .limit = i / 2};
+    }
+    begin(all, sizeof all);
+    for (int i = 0; i < YP_MAX_BUDGETS; i += 2)
+        add_value(names[i], i / 2 + (i % 4 == 0 ? 0 : 0.5), "");
     judge();
-    expect_verdict(0, YPI_MET);
-    expect_verdict(1, YPI_NOT_MET);
-    expect_verdict(2, YPI_NOT_MET);
-    cr_expect_eq(r.failure_count, 2);
-    let_go();
+    cr_expect_eq(r.verdict_count, YP_MAX_BUDGETS);
+    for (int i = 0; i < YP_MAX_BUDGETS; i++)
+        expect_verdict(i, i % 4 == 3 ? YPI_NOT_MET : YPI_MET);
+    cr_expect_eq(r.failure_count, YP_MAX_BUDGETS / 4);
 }
 
 /* -- memory of a device -------------------------------------------------------------------- */
@@ -313,76 +311,63 @@ Test(budget, a_cpu_case_uses_no_device_memory)
     expect_verdict(0, YPI_MET);
     expect_verdict(1, YPI_NOT_MET);
     cr_expect_eq(r.verdicts[0].measured, 0);
-    let_go();
     BEGIN(yp_max_peak(YP_DEVICE, 10));
     snprintf(subject.device, sizeof subject.device, "cuda");
     judge();
     expect_verdict(0, YPI_UNMEASURED);
-    let_go();
 }
 
-Test(budget, a_leak_needs_no_budget)
+/* A leak needs no budget. What a body holds that failed is none, for it had no time to free: what a
+ * budget says comes of a body that ran to its end. */
+Test(budget, leaks)
 {
-    BEGIN(yp_max_peak(YP_HOST, 1e9));
-    r.memory.leaked_bytes = 2048;
-    r.memory.leaked_blocks = 1;
-    judge();
-    expect_failure(YPI_CAUSE_LEAK, "leaked 2.0 KiB of accounted memory in 1 allocation "
-                                   "(yp_max_leak allows some)");
-    expect_outcome(YPI_FAILED);
-    let_go();
-    BEGIN(yp_max_leak(YP_HOST, 2048));
-    r.memory.leaked_bytes = 2048;
-    r.memory.leaked_blocks = 2;
-    judge();
-    expect_failure(YPI_CAUSE_LEAK, "");
-    expect_outcome(YPI_PASSED);
-    let_go();
-    /* The device's budget says nothing of the host. */
-    BEGIN(yp_max_leak(YP_DEVICE, 1e9));
-    r.memory.leaked_bytes = 1;
-    r.memory.leaked_blocks = 2;
-    judge();
-    expect_failure(YPI_CAUSE_LEAK, "leaked 1 B of accounted memory in 2 allocations "
-                                   "(yp_max_leak allows some)");
-    let_go();
-}
-
-/* It had no time to free. What a budget says comes of a body that ran to its end. */
-Test(budget, what_a_body_holds_that_failed_is_no_leak)
-{
-    for (int budget = 0; budget < 2; budget++) {
-        BEGIN(budget ? (struct yp_budget)yp_max_leak(YP_HOST, 0)
-                     : (struct yp_budget)yp_max_peak(YP_HOST, 1e9));
-        r.memory.leaked_bytes = 2048;
-        r.memory.leaked_blocks = 1;
-        ypi_result_fail(&r, YPI_CAUSE_EXPECTATION, NULL, 0, "refused");
-        judge();
-        cr_expect_eq(r.failure_count, 1, "%s", r.failures[r.failure_count - 1].message);
-        expect_verdict(0, budget ? YPI_UNMEASURED : YPI_MET);
-        let_go();
-        BEGIN(budget ? (struct yp_budget)yp_max_leak(YP_HOST, 0)
-                     : (struct yp_budget)yp_max_peak(YP_HOST, 1e9));
-        r.memory.leaked_bytes = 2048;
-        r.memory.leaked_blocks = 1;
-        judge_as(true, false, true);
-        expect_outcome(YPI_SKIPPED);
-        let_go();
+    static const struct {
+        const char *name;
+        struct yp_budget budget;
+        uint64_t leaked, blocks;
+        enum ypi_cause failed; /* before it is judged */
+        bool skipped;
+        enum ypi_outcome outcome;
+        enum ypi_met met;
+        int failures;
+        const char *message; /* of the last one */
+    } cases[] = {
+#define FREE yp_max_peak(YP_HOST, 1e9)
+#define HELD yp_max_leak(YP_HOST, 0)
+        {"without a budget", FREE, 2048, 1, YPI_CAUSES, false, YPI_FAILED, YPI_MET, 1,
+         "leaked 2.0 KiB of accounted memory in 1 allocation (yp_max_leak allows some)"},
+        {"allowed", yp_max_leak(YP_HOST, 2048), 2048, 2, YPI_CAUSES, false, YPI_PASSED, YPI_MET, 0,
+         ""},
+        {"of the device only", yp_max_leak(YP_DEVICE, 1e9), 1, 2, YPI_CAUSES, false, YPI_FAILED,
+         YPI_MET, 1, "leaked 1 B of accounted memory in 2 allocations (yp_max_leak allows some)"},
+        {"failed", FREE, 2048, 1, YPI_CAUSE_EXPECTATION, false, YPI_FAILED, YPI_MET, 1, "before"},
+        {"failed, with a budget", HELD, 2048, 1, YPI_CAUSE_EXPECTATION, false, YPI_FAILED,
+         YPI_UNMEASURED, 1, "before"},
+        {"skipped", FREE, 2048, 1, YPI_CAUSES, true, YPI_SKIPPED, YPI_MET, 0, ""},
+        {"skipped, with a budget", HELD, 2048, 1, YPI_CAUSES, true, YPI_SKIPPED, YPI_UNMEASURED, 0,
+         ""},
+        {"with a budget that is not met", yp_max_peak(YP_HOST, 10), 2048, 1, YPI_CAUSES, false,
+         YPI_FAILED, YPI_NOT_MET, 2,
+         "leaked 2.0 KiB of accounted memory in 1 allocation (yp_max_leak allows some)"},
+        {"found once the body was over", FREE, 2048, 1, YPI_CAUSE_LEAK, false, YPI_FAILED, YPI_MET,
+         2, "leaked 2.0 KiB of accounted memory in 1 allocation (yp_max_leak allows some)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        BEGIN(cases[i].budget);
+        r.memory.host.allocated_peak = 100;
+        r.memory.leaked_bytes = cases[i].leaked;
+        r.memory.leaked_blocks = cases[i].blocks;
+        if (cases[i].failed != YPI_CAUSES)
+            ypi_result_fail(&r, cases[i].failed, NULL, 0, "before");
+        judge_as(true, false, cases[i].skipped);
+        cr_expect_eq(r.outcome, cases[i].outcome, "%s: %s", cases[i].name,
+                     ypi_outcome_name(r.outcome));
+        cr_expect_eq(r.verdicts[0].met, cases[i].met, "%s: %s", cases[i].name,
+                     ypi_met_name(r.verdicts[0].met));
+        const char *last = r.failure_count > 0 ? r.failures[r.failure_count - 1].message : "";
+        cr_expect(r.failure_count == cases[i].failures && strcmp(last, cases[i].message) == 0,
+                  "%s: %d, %s", cases[i].name, r.failure_count, last);
     }
-    BEGIN(yp_max_peak(YP_HOST, 10));
-    r.memory.host.allocated_peak = 100;
-    r.memory.leaked_bytes = 2048;
-    r.memory.leaked_blocks = 1;
-    judge();
-    cr_expect_eq(r.failure_count, 2);
-    let_go();
-    BEGIN(yp_max_peak(YP_HOST, 1e9));
-    r.memory.leaked_bytes = 2048;
-    r.memory.leaked_blocks = 1;
-    ypi_result_fail(&r, YPI_CAUSE_LEAK, NULL, 0, "found once the body was over");
-    judge();
-    cr_expect_eq(r.failure_count, 2, "the body came to its end");
-    let_go();
 }
 
 /* -- speed --------------------------------------------------------------------------------- */
@@ -406,48 +391,30 @@ static void expect_speed(struct yp_budget budget, enum ypi_met met)
                                                                             : plain[wanted];
         expect_outcome(outcome);
         cr_expect_eq(r.failure_count, outcome == YPI_FAILED);
-        let_go();
     }
 }
 
-Test(budget, rates_by_their_interval)
+Test(budget, speed_by_its_interval)
 {
     static const struct {
         enum yp_budget_kind kind;
         double work;
     } rates[] = {
         {YP_BUDGET_MIN_RATE, 100}, {YP_BUDGET_MIN_FLOPS, 200}, {YP_BUDGET_MIN_BANDWIDTH, 400}};
-    for (int i = 0; i < 3; i++) {
-        double low = rates[i].work / 0.5;
-        double high = rates[i].work / 0.4;
-        struct yp_budget b = {.kind = rates[i].kind, .name = "fit"};
-        b.limit = 0;
-        expect_speed(b, YPI_MET);
-        b.limit = low;
-        expect_speed(b, YPI_MET);
-        b.limit = nextafter(low, high);
-        expect_speed(b, YPI_UNDECIDED);
-        b.limit = (low + high) / 2;
-        expect_speed(b, YPI_UNDECIDED);
-        b.limit = high;
-        expect_speed(b, YPI_UNDECIDED);
-        b.limit = nextafter(high, INFINITY);
-        expect_speed(b, YPI_NOT_MET);
-        b.limit = 1e300;
-        expect_speed(b, YPI_NOT_MET);
-    }
-}
-
-Test(budget, latency_by_its_interval)
-{
-    struct yp_budget b = {.kind = YP_BUDGET_MAX_LATENCY, .name = "fit"};
-    const double limits[] = {0.5, 1, nextafter(0.5, 0), 0.45, 0.4, nextafter(0.4, 0), 0};
     const enum ypi_met met[] = {YPI_MET,       YPI_MET,     YPI_UNDECIDED, YPI_UNDECIDED,
                                 YPI_UNDECIDED, YPI_NOT_MET, YPI_NOT_MET};
-    for (int i = 0; i < 7; i++) {
-        b.limit = limits[i];
-        expect_speed(b, met[i]);
+    for (int i = 0; i < 3; i++) {
+        double low = rates[i].work / 0.5, high = rates[i].work / 0.4;
+        const double limits[] = {
+            0, low, nextafter(low, high), (low + high) / 2, high, nextafter(high, INFINITY), 1e300};
+        for (int k = 0; k < 7; k++)
+            expect_speed(
+                (struct yp_budget){.kind = rates[i].kind, .name = "fit", .limit = limits[k]},
+                met[k]);
     }
+    const double limits[] = {0.5, 1, nextafter(0.5, 0), 0.45, 0.4, nextafter(0.4, 0), 0};
+    for (int k = 0; k < 7; k++)
+        expect_speed((struct yp_budget)yp_max_latency("fit", limits[k]), met[k]);
 }
 
 Test(budget, speed_has_its_figures)
@@ -463,7 +430,6 @@ Test(budget, speed_has_its_figures)
     cr_expect_float_eq(v[1].measured, 0.45, 1e-12);
     cr_expect(v[1].low == 0.4 && v[1].high == 0.5);
     cr_expect_float_eq(v[1].distance, 0.5, 1e-9, "half of the limit is left");
-    let_go();
 }
 
 static void expect_odd_speed(double sample, enum yp_budget_kind kind, double limit,
@@ -476,7 +442,6 @@ static void expect_odd_speed(double sample, enum yp_budget_kind kind, double lim
     judge();
     cr_expect_eq(r.verdicts[0].met, met, "samples of %g, %s: %s", sample,
                  ypi_budget_kind_name(kind), ypi_met_name(r.verdicts[0].met));
-    let_go();
 }
 
 Test(budget, speed_that_is_no_number_is_not_met)
@@ -499,7 +464,6 @@ Test(budget, one_nan_sample_spoils_it)
     judge();
     expect_verdict(0, YPI_NOT_MET);
     expect_failure(YPI_CAUSE_BUDGET, "budget fit at least 1 pixels/s: n/a [n/a, n/a]");
-    let_go();
 }
 
 /* -- what was never measured --------------------------------------------------------------- */
@@ -524,7 +488,6 @@ Test(budget, never_measured)
         const char *wanted = ends[ypi_budget_is_speed(budgets[i].kind) ? 0 : 1];
         cr_expect_str_eq(message + strlen(message) - strlen(wanted), wanted, "%s", message);
         expect_outcome(YPI_FAILED);
-        let_go();
     }
 }
 
@@ -541,55 +504,37 @@ Test(budget, without_declared_work_there_is_no_rate)
     cr_expect_eq(r.failure_count, 3);
     cr_expect_str_eq(r.failures[0].message, "budget fit at least 1 pixels/s: the body never "
                                             "measured it, or declared no work for it");
-    let_go();
 }
 
 Test(budget, a_measurement_without_samples_is_none)
 {
-    BEGIN(yp_max_latency("fit", 1));
-    add_measured("fit", 1, 1)->count = 0;
-    judge();
-    expect_verdict(0, YPI_UNMEASURED);
-    expect_outcome(YPI_FAILED);
-    let_go();
+    for (int recorded = 0; recorded < 2; recorded++) {
+        BEGIN(yp_max_latency("fit", 1));
+        if (!recorded)
+            add_measured("fit", 1, 1)->count = 0;
+        judge_as(!recorded, false, false);
+        expect_verdict(0, YPI_UNMEASURED);
+        expect_outcome(YPI_FAILED);
+    }
 }
 
-Test(budget, recorded_speed_must_still_be_measured)
-{
-    BEGIN(yp_max_latency("fit", 1));
-    judge_as(false, false, false);
-    expect_verdict(0, YPI_UNMEASURED);
-    expect_outcome(YPI_FAILED);
-    let_go();
-}
-
-/* A crash: every budget is listed, the crash is the one reason. */
-Test(budget, of_a_crashed_case_are_listed_without_a_failure_each)
-{
-    BEGIN(yp_min_rate("fit", 1), yp_min_value("auc", 1), yp_max_peak(YP_HOST, 1),
-          yp_max_gradient_error("g", 1));
-    r.ended = false;
-    r.has_memory = false;
-    ypi_result_fail(&r, YPI_CAUSE_SIGNAL, NULL, 0, "crashed");
-    judge();
-    cr_expect_eq(r.verdict_count, 4);
-    for (int i = 0; i < 4; i++)
-        expect_verdict(i, YPI_UNMEASURED);
-    expect_failure(YPI_CAUSE_SIGNAL, "crashed");
-    expect_outcome(YPI_FAILED);
-    let_go();
-}
-
-/* So is a requirement that ended the body before it measured. */
+/* A crash, or a requirement that ended the body before it measured: every budget is listed, and
+ * there is one reason. */
 Test(budget, of_a_failed_case_are_listed_without_a_failure_each)
 {
-    BEGIN(yp_min_rate("fit", 1), yp_min_value("auc", 1));
-    ypi_result_fail(&r, YPI_CAUSE_EXPECTATION, NULL, 0, "wrong");
-    judge();
-    expect_verdict(0, YPI_UNMEASURED);
-    expect_verdict(1, YPI_UNMEASURED);
-    expect_failure(YPI_CAUSE_EXPECTATION, "wrong");
-    let_go();
+    for (int crashed = 0; crashed < 2; crashed++) {
+        BEGIN(yp_min_rate("fit", 1), yp_min_value("auc", 1), yp_max_gradient_error("g", 1),
+              yp_max_peak(YP_HOST, 1));
+        enum ypi_cause cause = crashed ? YPI_CAUSE_SIGNAL : YPI_CAUSE_EXPECTATION;
+        r.ended = r.has_memory = !crashed;
+        ypi_result_fail(&r, cause, NULL, 0, "why");
+        judge();
+        cr_expect_eq(r.verdict_count, 4);
+        for (int i = 0; i < 3 + crashed; i++)
+            expect_verdict(i, YPI_UNMEASURED);
+        expect_failure(cause, "why");
+        expect_outcome(YPI_FAILED);
+    }
 }
 
 /* What was measured before the crash is judged. */
@@ -604,24 +549,6 @@ Test(budget, measured_before_a_crash_are_judged)
     expect_verdict(0, YPI_NOT_MET);
     expect_verdict(1, YPI_UNMEASURED);
     cr_expect_eq(r.failure_count, 2);
-    let_go();
-}
-
-Test(budget, as_many_as_fit)
-{
-    struct yp_budget all[YP_MAX_BUDGETS];
-    char names[YP_MAX_BUDGETS][8];
-    for (int i = 0; i < YP_MAX_BUDGETS; i++) {
-        snprintf(names[i], sizeof names[i], "v%d", i);
-        all[i] = (struct yp_budget){.kind = YP_BUDGET_MIN_VALUE, .name = names[i], .limit = i};
-    }
-    begin(all, sizeof all);
-    for (int i = 0; i < YP_MAX_BUDGETS; i++)
-        add_value(names[i], i, "");
-    judge();
-    cr_expect_eq(r.verdict_count, YP_MAX_BUDGETS);
-    expect_outcome(YPI_PASSED);
-    let_go();
 }
 
 /* -- gradients ----------------------------------------------------------------------------- */
@@ -630,58 +557,39 @@ Test(budget, as_many_as_fit)
     "gradient 'loss': relative error 0.001 in tensor 'weights', at most 1e-06 is allowed: by " \
     "differences 2, by the gradient 2.002 (slope of the remainder 1.00, 2 when right)"
 
-Test(budget, a_wrong_gradient_is_one_failure)
+/* A budget of gradients does not judge a check of precision. */
+Test(budget, gradients_and_precision)
 {
-    begin(NULL, 0);
-    add_gradient("loss", 1e-3, 1e-6, false);
-    judge();
-    expect_failure(YPI_CAUSE_GRADIENT, WRONG_GRADIENT);
-    expect_outcome(YPI_FAILED);
-    let_go();
-    BEGIN(yp_max_gradient_error("loss", 1e-6));
-    add_gradient("loss", 1e-3, 1e-6, false);
-    judge();
-    expect_verdict(0, YPI_NOT_MET);
-    expect_failure(YPI_CAUSE_GRADIENT, WRONG_GRADIENT);
-    let_go();
-}
-
-Test(budget, a_gradient_budget_may_allow_more)
-{
-    BEGIN(yp_max_gradient_error("loss", 1e-2));
-    add_gradient("loss", 1e-3, 1e-2, false);
-    judge();
-    expect_verdict(0, YPI_MET);
-    expect_outcome(YPI_PASSED);
-    let_go();
-}
-
-Test(budget, precision_is_judged_by_its_multiple)
-{
-    begin(NULL, 0);
-    add_gradient("gemm", 3, 3, true);
-    judge();
-    expect_outcome(YPI_PASSED);
-    let_go();
-    begin(NULL, 0);
-    add_gradient("gemm", 3.5, 3, true);
-    judge();
-    expect_failure(YPI_CAUSE_GRADIENT,
-                   "precision of 'gemm': the error 2 is 3.5 times that of the plain implementation "
-                   "(2), at most 3 times is allowed; worst at weights");
-    let_go();
-    begin(NULL, 0);
-    add_gradient("gemm", NAN, 3, true);
-    judge();
-    expect_outcome(YPI_FAILED);
-    let_go();
-    /* A gradient's budget does not speak of it. */
-    BEGIN(yp_max_gradient_error("gemm", 100));
-    add_gradient("gemm", 1, 3, true);
-    judge();
-    expect_verdict(0, YPI_UNMEASURED);
-    expect_outcome(YPI_FAILED);
-    let_go();
+    static const struct {
+        const char *name;
+        double allowed; /* by a budget, or 0 */
+        double error, limit;
+        bool precision;
+        enum ypi_met met;
+        const char *message; /* of the one failure; NULL: of any */
+    } cases[] = {
+        {"wrong", 0, 1e-3, 1e-6, false, YPI_MET, WRONG_GRADIENT},
+        {"wrong, with a budget", 1e-6, 1e-3, 1e-6, false, YPI_NOT_MET, WRONG_GRADIENT},
+        {"allowed by its budget", 1e-2, 1e-3, 1e-2, false, YPI_MET, ""},
+        {"precise", 0, 3, 3, true, YPI_MET, ""},
+        {"not precise", 0, 3.5, 3, true, YPI_MET,
+         "precision of 'loss': the error 2 is 3.5 times that of the plain implementation (2), at "
+         "most 3 times is allowed; worst at weights"},
+        {"no number", 0, NAN, 3, true, YPI_MET, NULL},
+        {"precise, with a budget", 100, 1, 3, true, YPI_UNMEASURED, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct yp_budget budget = yp_max_gradient_error("loss", cases[i].allowed);
+        begin(&budget, cases[i].allowed > 0 ? sizeof budget : 0);
+        add_gradient("loss", cases[i].error, cases[i].limit, cases[i].precision);
+        judge();
+        const char *message = cases[i].message;
+        expect_outcome(message != NULL && message[0] == '\0' ? YPI_PASSED : YPI_FAILED);
+        if (cases[i].allowed > 0)
+            expect_verdict(0, cases[i].met);
+        if (message != NULL)
+            expect_failure(YPI_CAUSE_GRADIENT, message);
+    }
 }
 
 /* -- words --------------------------------------------------------------------------------- */
@@ -723,7 +631,6 @@ static void expect_message(struct yp_budget budget, double value, const char *wa
     judge_as(true, true, false);
     enum ypi_cause cause = budget.kind == YP_BUDGET_MAX_LEAK ? YPI_CAUSE_LEAK : YPI_CAUSE_BUDGET;
     expect_failure(cause, wanted);
-    let_go();
 }
 
 Test(budget, failures_show_figure_interval_limit_and_distance)
@@ -768,7 +675,6 @@ Test(budget, units_are_those_of_the_value)
     cr_expect_str_eq(ypi_budget_unit(&r, &other), "");
     judge();
     expect_failure(YPI_CAUSE_BUDGET, "budget drift at most 2 mm: 3 mm, 50 % above the limit");
-    let_go();
 }
 
 Test(budget, names_of_kinds_tell_them_apart)
@@ -788,29 +694,43 @@ Test(budget, names_of_kinds_tell_them_apart)
 
 /* -- outcomes ------------------------------------------------------------------------------ */
 
-Test(outcome, of_a_quiet_case)
+/* A case without budgets: what happened to it, and what that is. */
+Test(outcome, of_what_happened)
 {
-    begin(NULL, 0);
-    judge();
-    expect_outcome(YPI_PASSED);
-    let_go();
+    static const struct {
+        const char *name;
+        bool setup, body, failed, skipped;
+        enum ypi_outcome outcome;
+    } cases[] = {
+        {"quiet", false, true, false, false, YPI_PASSED},
+        {"skipped after a failure", false, true, true, true, YPI_FAILED},
+        {"failed in setup", true, false, true, false, YPI_ERROR},
+        {"failed in the body behind a setup", true, true, true, false, YPI_FAILED},
+        {"failed in a body too short to be timed", false, false, true, false, YPI_FAILED},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin(NULL, 0);
+        test.setup = cases[i].setup ? no_setup : NULL;
+        r.body = cases[i].body;
+        if (cases[i].failed)
+            ypi_result_fail(&r, YPI_CAUSE_EXPECTATION, NULL, 0, "no licence");
+        judge_as(true, false, cases[i].skipped);
+        cr_expect_eq(r.outcome, cases[i].outcome, "%s: %s", cases[i].name,
+                     ypi_outcome_name(r.outcome));
+    }
 }
 
 Test(outcome, noisy_is_no_failure_unless_asked)
 {
-    BEGIN(yp_max_latency("fit", 0.45));
-    add_measured("fit", 0.4, 0.5);
-    judge();
-    expect_outcome(YPI_NOISY);
-    cr_expect_eq(r.failure_count, 0);
-    let_go();
-    /* What failed for another reason has failed. */
-    BEGIN(yp_max_latency("fit", 0.45));
-    add_measured("fit", 0.4, 0.5);
-    ypi_result_fail(&r, YPI_CAUSE_EXPECTATION, NULL, 0, "no");
-    judge();
-    expect_outcome(YPI_FAILED);
-    let_go();
+    for (int failed = 0; failed < 2; failed++) {
+        BEGIN(yp_max_latency("fit", 0.45));
+        add_measured("fit", 0.4, 0.5);
+        if (failed)
+            ypi_result_fail(&r, YPI_CAUSE_EXPECTATION, NULL, 0, "no");
+        judge();
+        expect_outcome(failed ? YPI_FAILED : YPI_NOISY);
+        cr_expect_eq(r.failure_count, failed);
+    }
 }
 
 Test(outcome, skipped_has_nothing_unmeasured)
@@ -819,35 +739,6 @@ Test(outcome, skipped_has_nothing_unmeasured)
     judge_as(true, false, true);
     expect_outcome(YPI_SKIPPED);
     cr_expect_eq(r.failure_count, 0);
-    let_go();
-    begin(NULL, 0);
-    ypi_result_fail(&r, YPI_CAUSE_EXPECTATION, NULL, 0, "before it skipped");
-    judge_as(true, false, true);
-    expect_outcome(YPI_FAILED);
-    let_go();
-}
-
-Test(outcome, setup_that_fails_is_an_error)
-{
-    begin(NULL, 0);
-    test.setup = no_setup;
-    r.body = 0;
-    ypi_result_fail(&r, YPI_CAUSE_EXPECTATION, NULL, 0, "no licence");
-    judge();
-    expect_outcome(YPI_ERROR);
-    let_go();
-    begin(NULL, 0);
-    test.setup = no_setup;
-    ypi_result_fail(&r, YPI_CAUSE_EXPECTATION, NULL, 0, "in the body");
-    judge();
-    expect_outcome(YPI_FAILED);
-    let_go();
-    begin(NULL, 0);
-    r.body = 0;
-    ypi_result_fail(&r, YPI_CAUSE_EXPECTATION, NULL, 0, "in a body too short to be timed");
-    judge();
-    expect_outcome(YPI_FAILED);
-    let_go();
 }
 
 static void expect_xfail(bool strict, bool fails, bool skips, enum ypi_outcome outcome,
@@ -867,7 +758,6 @@ static void expect_xfail(bool strict, bool fails, bool skips, enum ypi_outcome o
         cr_expect_str_eq(r.failures[0].file, "a.c");
         cr_expect_eq(r.failures[0].line, 7);
     }
-    let_go();
 }
 
 Test(outcome, expected_failures)
@@ -888,5 +778,4 @@ Test(outcome, an_expected_failure_may_be_a_budget_s)
     judge();
     expect_verdict(0, YPI_NOT_MET);
     expect_outcome(YPI_XFAILED);
-    let_go();
 }
