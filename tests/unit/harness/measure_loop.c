@@ -329,26 +329,77 @@ static void expect_sent(size_t count, uint64_t batch, enum ypi_stop stop)
     cr_expect_eq(sent.count, count, "%zu samples, wanted %zu", sent.count, count);
     cr_expect_eq(sent.batch, batch, "batch %d", (int)sent.batch);
     cr_expect_eq(sent.stop, stop, "stopped by %s", ypi_stop_name(sent.stop));
+    told_count = 0;
 }
+
+/* The case has these budgets. */
+static void have_budgets(struct yp_budget first, struct yp_budget second)
+{
+    static struct yp_test budgeted;
+    budgeted = (struct yp_test){.name = "t", .budgets = {first, second}};
+    subject.test = &budgeted;
+    subject.budgets = budgeted.budgets;
+}
+
+static const struct yp_budget none;
+#define BUDGET(...) ((struct yp_budget)__VA_ARGS__)
+
+/* Runs the rest of the line, which leaves the body; what was sent then is in `failure`. */
+#define LEAVES(...) \
+    do { \
+        failure[0] = '\0'; \
+        if (setjmp(left) == 0) { \
+            __VA_ARGS__; \
+            cr_expect_fail("the body went on"); \
+        } \
+        running = NULL; \
+    } while (0)
 
 /* -- how often ----------------------------------------------------------------------------- */
 
-Test(measure, steady_work_needs_the_fewest_samples)
+Test(measure, steady_work_is_measured_so_often)
 {
-    int iterations = 0;
-    yp_measure (t, "fit") {
-        iterations++;
-        clock_seconds += 1e-3;
+    static const struct {
+        const char *name;
+        double seconds; /* an iteration */
+        struct yp_measure_options o;
+        size_t count;
+        uint64_t batch;
+        enum ypi_stop stop;
+        uint64_t warmup, more; /* iterations, and how many more there may be */
+    } table[] = {
+        {"by default 0.05 s of warm-up", 1e-3, {0}, 10, 1, YPI_STOP_PRECISION, 50, 1},
+        {"short", 1e-3, {.max_seconds = 0.1}, 10, 1, YPI_STOP_PRECISION, 10, 1},
+        /* 64 are the first power of 2 that is 50 us long. */
+        {"in batches", 1e-6, {0}, 10, 64, YPI_STOP_PRECISION, 50000, 127},
+        {"cold, however short", 1e-6, {.cold = true, .warmup = 1}, 10, 1, YPI_STOP_PRECISION, 1, 0},
+        {"a warm-up", 1e-3, {.warmup = 3}, 10, 1, YPI_STOP_PRECISION, 3, 0},
+        {"no warm-up", 1e-3, {.warmup = -1}, 10, 1, YPI_STOP_PRECISION, 0, 0},
+        {"however long it takes", 10, {.max_seconds = 0.5}, 10, 1, YPI_STOP_TIME, 1, 0},
+        {"3", 10, {.min_samples = 3, .max_seconds = 0.5}, 3, 1, YPI_STOP_TIME, 1, 0},
+        {"30", 1e-3, {.min_samples = 30}, 30, 1, YPI_STOP_PRECISION, 50, 1},
+        {"4 of 30", 1e-3, {.min_samples = 30, .max_samples = 4}, 4, 1, YPI_STOP_SAMPLES, 50, 1},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        uint64_t iterations = 0;
+        struct yp_measure_options o = table[i].o;
+        o.name = "fit";
+        struct yp_measurement *m = ypi_measure_begin(t, o);
+        while (ypi_measure_next(m)) {
+            uint64_t batch = ypi_measure_batch(m);
+            iterations += batch;
+            clock_seconds += (double)batch * table[i].seconds;
+            ypi_measure_sampled(m, 0);
+        }
+        cr_expect(sent.count == table[i].count && sent.stop == table[i].stop, "%s: %zu, by %s",
+                  table[i].name, sent.count, ypi_stop_name(sent.stop));
+        expect_sent(table[i].count, table[i].batch, table[i].stop);
+        expect_samples(table[i].seconds);
+        cr_expect(sent.warmup >= table[i].warmup && sent.warmup <= table[i].warmup + table[i].more,
+                  "%s: %d to warm up", table[i].name, (int)sent.warmup);
+        cr_expect_eq(iterations, sent.warmup + sent.count * sent.batch, "%s", table[i].name);
+        cr_expect_eq(sent.cold, table[i].o.cold);
     }
-    expect_sent(10, 1, YPI_STOP_PRECISION);
-    expect_samples(1e-3);
-    cr_expect(sent.warmup >= 50 && sent.warmup <= 51, "0.05 s of warm-up: %d", (int)sent.warmup);
-    cr_expect_eq((size_t)iterations, sent.warmup + sent.count);
-    /* It takes no more of a short measurement than a tenth. */
-    yp_measure (t, "short", .max_seconds = 0.1) {
-        clock_seconds += 1e-3;
-    }
-    cr_expect(sent.warmup >= 10 && sent.warmup <= 11, "%d", (int)sent.warmup);
 }
 
 Test(measure, what_it_was_told_is_stored)
@@ -367,20 +418,6 @@ Test(measure, what_it_was_told_is_stored)
     cr_expect(sent.items == 0 && sent.flops == 0 && sent.bytes == 0);
 }
 
-Test(measure, short_work_is_timed_in_batches)
-{
-    uint64_t iterations = 0;
-    yp_measure (t, "fit") {
-        iterations++;
-        clock_seconds += 1e-6;
-    }
-    /* 64 are the first power of 2 that is 50 us long. */
-    expect_sent(10, 64, YPI_STOP_PRECISION);
-    expect_samples(1e-6);
-    cr_expect_eq(iterations, sent.warmup + 64 * sent.count);
-    cr_expect(sent.warmup >= 50000 && sent.warmup < 50000 + 128, "%d", (int)sent.warmup);
-}
-
 Test(measure, a_fixed_protocol_is_kept_to_the_letter)
 {
     static const struct {
@@ -389,7 +426,6 @@ Test(measure, a_fixed_protocol_is_kept_to_the_letter)
     } table[] = {{0, 7, 1}, {-1, 7, 0}, {5, 7, 5}, {1, 1, 1}, {-1, 1, 0}};
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         uint64_t iterations = 0;
-        told_count = 0;
         yp_measure (t, "fit", .warmup = table[i].warmup, .samples = table[i].samples,
                     .max_seconds = 1e-9, .max_samples = 1, .min_samples = 100) {
             iterations++;
@@ -401,21 +437,6 @@ Test(measure, a_fixed_protocol_is_kept_to_the_letter)
         for (size_t k = 0; k < sent.count; k++)
             cr_expect_float_eq(sent.samples[k], 1e-7 * (double)(table[i].warmed + k + 1), 1e-12);
     }
-}
-
-Test(measure, a_given_warm_up_is_kept)
-{
-    yp_measure (t, "fit", .warmup = 3) {
-        clock_seconds += 1e-3;
-    }
-    cr_expect_eq(sent.warmup, 3);
-    expect_sent(10, 1, YPI_STOP_PRECISION);
-    told_count = 0;
-    yp_measure (t, "fit", .warmup = -1) {
-        clock_seconds += 1e-3;
-    }
-    cr_expect_eq(sent.warmup, 0);
-    expect_sent(10, 1, YPI_STOP_PRECISION);
 }
 
 /* Twice as long every other time: the interval never gets narrow. */
@@ -459,29 +480,6 @@ Test(measure, noise_that_does_not_average_out_stops)
     expect_sent(sent.count, 1, YPI_STOP_SETTLED);
     cr_expect(sent.count >= 333, "not before half a second: %zu", sent.count);
     cr_expect(sent.count < 2000, "%zu", sent.count);
-}
-
-Test(measure, the_fewest_are_taken_however_long_it_takes)
-{
-    yp_measure (t, "fit", .max_seconds = 0.5) {
-        clock_seconds += 10;
-    }
-    cr_expect_eq(sent.count, 10);
-    told_count = 0;
-    yp_measure (t, "fit", .min_samples = 3, .max_seconds = 0.5) {
-        clock_seconds += 10;
-    }
-    cr_expect_eq(sent.count, 3);
-    told_count = 0;
-    yp_measure (t, "fit", .min_samples = 30) {
-        clock_seconds += 1e-3;
-    }
-    expect_sent(30, 1, YPI_STOP_PRECISION);
-    told_count = 0;
-    yp_measure (t, "fit", .min_samples = 30, .max_samples = 4) {
-        clock_seconds += 1e-3;
-    }
-    cr_expect_eq(sent.count, 4, "the most go before the fewest");
 }
 
 static bool is_narrow(size_t count, double precision)
@@ -535,7 +533,6 @@ Test(measure, a_reset_is_not_timed)
     expect_sent(20, 1, YPI_STOP_FIXED);
     expect_samples(1e-6);
     cr_expect_eq(resets, 22, "%d", resets);
-    told_count = 0;
     resets = iterations = 0;
     yp_measure (t, "fit", .reset = reset_slowly, .arg = &resets, .max_seconds = 100) {
         cr_expect_eq(resets, ++iterations);
@@ -638,7 +635,6 @@ Test(measure, a_break_drops_the_sample)
             break;
     }
     expect_sent(4, 1, YPI_STOP_BREAK);
-    told_count = 0;
     yp_measure (t, "fit", .warmup = 3) {
         break;
     }
@@ -659,17 +655,6 @@ Test(measure, continue_ends_one_iteration)
 }
 
 /* -- misuse -------------------------------------------------------------------------------- */
-
-/* Runs the rest of the line unless the body was left; then what was sent is in `failure`. */
-#define LEAVES(...) \
-    do { \
-        failure[0] = '\0'; \
-        if (setjmp(left) == 0) { \
-            __VA_ARGS__; \
-            cr_expect_fail("the body went on"); \
-        } \
-        running = NULL; \
-    } while (0)
 
 static void expect_refused(struct yp_measure_options options, const char *wanted)
 {
@@ -733,43 +718,30 @@ Test(measure, bounds_that_are_not_allowed)
     cr_expect_eq(told_count, 0);
 }
 
-static void expect_no_level(const struct yp_test *declared, const char *what,
-                            struct yp_measure_options options)
+static void expect_no_level(const char *what, struct yp_measure_options options)
 {
     char wanted[256];
     snprintf(wanted, sizeof wanted,
              "a share is asked for, and %s does not say which cache holds the bytes, or whether "
              "none does: declare the footprint, or YP_FOOTPRINT_MEMORY",
              what);
-    subject.test = declared;
-    subject.budgets = declared->budgets;
     expect_refused(options, wanted);
-    subject.test = &test;
-    subject.budgets = NULL;
 }
 
 /* A figure that may be of any level cannot be judged, and is not refused where none is asked for.
  */
 Test(measure, a_share_of_bytes_says_of_which_level)
 {
-    static const struct yp_test shared = {.name = "t",
-                                          .budgets = YP_BUDGETS(yp_min_share("fit", 0.5))};
-    static const struct yp_test other = {.name = "t",
-                                         .budgets = YP_BUDGETS(yp_min_rate("fit", 0.5))};
-    expect_no_level(&shared, ".bytes", (struct yp_measure_options){.bytes = 1});
-    expect_no_level(&shared, ".bounds[1]",
+    have_budgets(BUDGET(yp_min_share("fit", 0.5)), none);
+    expect_no_level(".bytes", (struct yp_measure_options){.bytes = 1});
+    expect_no_level(".bounds[1]",
                     (struct yp_measure_options){
                         .bounds = YP_WORK(yp_work(YP_FP32, 1), yp_traffic(YP_FILL, 1, 0))});
-    subject.test = &shared;
-    subject.budgets = shared.budgets;
     yp_measure (t, "fit", .bytes = 1, .cold = true, .samples = 1)
         clock_seconds += 1;
-    subject.test = &other;
-    subject.budgets = other.budgets;
+    have_budgets(BUDGET(yp_min_rate("fit", 0.5)), none);
     yp_measure (t, "fit2", .bytes = 1, .samples = 1)
         clock_seconds += 1;
-    subject.test = &test;
-    subject.budgets = NULL;
     cr_expect_eq(told_count, 2);
 }
 
@@ -853,48 +825,33 @@ Test(measure, phases_are_counted)
 
 /* -- budgets ------------------------------------------------------------------------------- */
 
-static void measure_budgeted(const struct yp_test *budgeted)
+static void measure_budgeted(struct yp_budget first, struct yp_budget second)
 {
-    told_count = 0;
-    subject.test = budgeted;
-    subject.budgets = budgeted->budgets;
+    have_budgets(first, second);
     yp_measure (t, "fit", .flops = 1, .max_seconds = 100)
         uneven_work();
-    subject.test = &test;
-    subject.budgets = NULL;
 }
 
 Test(measure, stops_when_its_budgets_are_decided)
 {
-    static const struct yp_test far = {
-        .name = "t",
-        .budgets = YP_BUDGETS(yp_max_latency("fit", 20e-3), yp_max_latency("other", 5e-3))};
-    static const struct yp_test near = {.name = "t",
-                                        .budgets = YP_BUDGETS(yp_max_latency("fit", 5.02e-3))};
-    measure_budgeted(&far);
+    const struct yp_budget far = yp_max_latency("fit", 20e-3),
+                           near = yp_max_latency("fit", 5.02e-3);
+    measure_budgeted(far, BUDGET(yp_max_latency("other", 5e-3)));
     cr_expect_eq(sent.stop, YPI_STOP_DECIDED);
     cr_expect(sent.count >= 20 && sent.count < 60, "a tenth of a second: %zu", sent.count);
-    measure_budgeted(&near);
+    measure_budgeted(near, none);
     cr_expect(sent.count > 1000, "a limit in the middle takes long: %zu", sent.count);
-    /* One that is decided does not end it while another is not. */
-    static const struct yp_test both = {
-        .name = "t",
-        .budgets = YP_BUDGETS(yp_max_latency("fit", 5.02e-3), yp_max_cpu_time("fit", 1))};
-    measure_budgeted(&both);
-    cr_expect(sent.count > 1000, "%zu", sent.count);
-    /* Where speed is only recorded no budget matters. */
+    measure_budgeted(near, BUDGET(yp_max_cpu_time("fit", 1)));
+    cr_expect(sent.count > 1000, "one that is decided ends nothing: %zu", sent.count);
     job.speed_judged = false;
-    measure_budgeted(&far);
-    cr_expect_neq(sent.stop, YPI_STOP_DECIDED);
-    job.speed_judged = true;
+    measure_budgeted(far, none);
+    cr_expect_neq(sent.stop, YPI_STOP_DECIDED, "where speed is recorded no budget matters");
 }
 
 Test(measure, a_share_is_asked_of_stretches)
 {
-    static const struct yp_test shared = {.name = "t",
-                                          .budgets = YP_BUDGETS(yp_min_share("fit", 0.5))};
     share_told = 0.6;
-    measure_budgeted(&shared);
+    measure_budgeted(BUDGET(yp_min_share("fit", 0.5)), none);
     cr_expect_eq(sent.stop, YPI_STOP_DECIDED);
     cr_expect_geq(sent.share_count, 8, "fewer have no interval of 99 %%: %zu", sent.share_count);
     cr_expect_eq((size_t)probes, sent.share_count + 1, "one probe before, one after each");
@@ -908,18 +865,14 @@ Test(measure, a_share_is_asked_of_stretches)
 /* A body may have as many places for its results as it asked for samples. */
 Test(measure, a_fixed_protocol_does_not_settle_after_a_probe)
 {
-    static const struct yp_test shared = {.name = "t",
-                                          .budgets = YP_BUDGETS(yp_min_share("fit", 0.5))};
     static const int warmups[] = {-1, 0, 5};
+    have_budgets(BUDGET(yp_min_share("fit", 0.5)), none);
     for (size_t i = 0; i < sizeof warmups / sizeof warmups[0]; i++) {
         uint64_t iterations = 0;
-        told_count = 0;
-        subject.budgets = shared.budgets;
         yp_measure (t, "fit", .flops = 1, .warmup = warmups[i], .samples = 100) {
             iterations++;
             clock_seconds += 1e-3;
         }
-        subject.budgets = NULL;
         expect_sent(100, 1, YPI_STOP_FIXED);
         cr_expect_eq(iterations, sent.warmup + 100, "%d", (int)iterations);
         cr_expect_geq(probes, 5, "one every 20 ms: %d", probes);
@@ -956,14 +909,6 @@ Test(measure, what_stays_behind_is_a_slope)
     cr_expect(isnan(sent.growth_resident));
 }
 
-Test(measure, a_cold_iteration_stands_alone)
-{
-    yp_measure (t, "fit", .cold = true, .warmup = 1)
-        clock_seconds += 1e-6;
-    cr_expect_eq(sent.batch, 1, "however short it is");
-    cr_expect(sent.cold);
-}
-
 Test(measure, once_is_one_iteration)
 {
     job.once = job.untimed = true;
@@ -972,7 +917,6 @@ Test(measure, once_is_one_iteration)
         iterations++;
     expect_sent(0, 1, YPI_STOP_FIXED);
     cr_expect_eq(iterations, 1);
-    job.once = job.untimed = false;
 }
 
 static void count_reset(void *count)
@@ -1012,30 +956,6 @@ Test(measure, untimed_work_runs_as_often_as_it_may_rely_on)
     yp_serve (t, "requests", .rate = 1e-6, .requests = 20)
         iterations++;
     cr_expect_eq(iterations, 32);
-    job.untimed = false;
-}
-
-Test(measure, growth_is_looked_at_without_a_clock)
-{
-    static const struct yp_test soak = {.name = "t",
-                                        .budgets = YP_BUDGETS(yp_max_growth("leak", 1))};
-    job.untimed = true;
-    subject.test = &soak;
-    subject.budgets = soak.budgets;
-    int iterations = 0;
-    yp_measure (t, "leak") {
-        iterations++;
-        resident += 4096;
-    }
-    cr_expect_eq(iterations, 10);
-    cr_expect_float_eq(sent.growth_resident, 4096, 1e-6, "%g", sent.growth_resident);
-    yp_measure (t, "other")
-        iterations++;
-    cr_expect_eq(iterations, 11);
-    cr_expect(isnan(sent.growth_resident));
-    subject.test = &test;
-    subject.budgets = NULL;
-    job.untimed = false;
 }
 
 Test(measure, untimed_work_may_be_left)
@@ -1049,7 +969,6 @@ Test(measure, untimed_work_may_be_left)
 }
 });
 cr_expect_eq(failed, YPI_CAUSE_USAGE);
-job.untimed = false;
 }
 
 Test(measure, instructions_are_counted_three_times)
@@ -1219,11 +1138,7 @@ Test(measure, a_batch_that_ran_early_is_taken_again, .init = on_an_accelerator)
 Test(measure, work_on_another_stream_is_a_mistake, .init = on_an_accelerator)
 {
     others = 0.5e-3;
-    if (setjmp(left) == 0) {
-        yp_measure (t, "fit")
-            clock_seconds += 1e-3;
-        cr_assert_fail("it went on");
-    }
+    LEAVES(yp_measure (t, "fit") clock_seconds += 1e-3);
     cr_expect_eq(failed, YPI_CAUSE_USAGE);
     cr_expect_eq(looks, 3, "never by one look alone");
     cr_expect_not_null(strstr(failure, "goes on for 0.5 ms on another stream"), "%s", failure);
@@ -1235,11 +1150,7 @@ Test(measure, work_on_another_stream_is_found_late, .init = on_an_accelerator)
     seen = 1e-4;
     late = 3;
     others = 0.5e-3;
-    if (setjmp(left) == 0) {
-        yp_measure (t, "elsewhere")
-            clock_seconds += 1e-5;
-        cr_assert_fail("it went on");
-    }
+    LEAVES(yp_measure (t, "elsewhere") clock_seconds += 1e-5);
     cr_expect_eq(failed, YPI_CAUSE_USAGE);
     cr_expect_eq(looks, 6);
     cr_expect_not_null(strstr(failure, "goes on for 0.5 ms on another stream"), "%s", failure);
@@ -1269,14 +1180,11 @@ Test(measure, a_little_after_the_end_is_none, .init = on_an_accelerator)
 
 Test(measure, a_device_that_fails_is_told_by_the_batch, .init = on_an_accelerator)
 {
-    if (setjmp(left) == 0) {
-        yp_measure (t, "fit") {
-            clock_seconds += 1e-3;
-            broken = clock_seconds > 0.02 ? (double)NAN : 0;
-            yp_set_error(YP_DEVICE_FAULT, "an illegal address");
-        }
-        cr_assert_fail("it went on");
-    }
+    LEAVES(yp_measure (t, "fit") {
+        clock_seconds += 1e-3;
+        broken = clock_seconds > 0.02 ? (double)NAN : 0;
+        yp_set_error(YP_DEVICE_FAULT, "an illegal address");
+    });
     cr_expect_eq(failed, YPI_CAUSE_DEVICE);
     cr_expect_str_eq(failure, "yp_measure 'fit': an illegal address");
 }
@@ -1464,37 +1372,28 @@ Test(measure, a_body_that_is_left_is_not_counted)
     cr_expect(audit_read_count == 0 && sent.counts[YP_GPU_FP32].source == YPI_NOT_COUNTED);
 }
 
-static void refused_at(enum yp_status *where, enum yp_status status)
+Test(measure, a_device_that_cannot_count)
 {
-    count_by_device(2);
-    *where = status;
-    LEAVES(yp_measure (t, "fit") clock_seconds += 1e-3;);
-}
-
-Test(measure, a_late_refusal_skips)
-{
-    refused_at(&audit_begins, YP_UNSUPPORTED);
-    cr_expect_str_eq(skipped, "no more counting");
-    cr_expect_str_eq(failure, "");
-}
-
-Test(measure, a_device_that_fails_to_begin_fails)
-{
-    refused_at(&audit_begins, YP_DEVICE_FAULT);
-    cr_expect_str_eq(failure, "yp_measure 'fit': --audit: no more counting");
-    cr_expect_eq(failed, YPI_CAUSE_DEVICE);
-}
-
-Test(measure, a_device_that_fails_to_end_fails)
-{
-    refused_at(&audit_ends, YP_DEVICE_FAULT);
-    cr_expect_eq(failed, YPI_CAUSE_DEVICE);
-}
-
-Test(measure, a_device_that_cannot_be_read_fails)
-{
-    refused_at(&audit_reads, YP_OUT_OF_MEMORY);
-    cr_expect_eq(failed, YPI_CAUSE_DEVICE);
+    static const struct {
+        enum yp_status *where, status;
+        const char *skipped, *failure;
+    } refusals[] = {
+        {&audit_begins, YP_UNSUPPORTED, "no more counting", ""},
+        {&audit_begins, YP_DEVICE_FAULT, "", "yp_measure 'fit': --audit: no more counting"},
+        {&audit_ends, YP_DEVICE_FAULT, "", "yp_measure 'fit': --audit: no more counting"},
+        {&audit_reads, YP_OUT_OF_MEMORY, "", "yp_measure 'fit': --audit: no more counting"},
+    };
+    for (volatile size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        count_by_device(2);
+        audit_begun = audit_ended = 0;
+        audit_begins = audit_ends = audit_reads = YP_OK;
+        *refusals[i].where = refusals[i].status;
+        skipped[0] = '\0';
+        LEAVES(yp_measure (t, "fit") clock_seconds += 1e-3);
+        cr_expect_str_eq(skipped, refusals[i].skipped, "refusal %d", (int)i);
+        cr_expect_str_eq(failure, refusals[i].failure, "refusal %d: %s", (int)i, failure);
+        cr_expect(skipped[0] != '\0' || failed == YPI_CAUSE_DEVICE);
+    }
     cr_expect_eq(told_count, 0);
 }
 
@@ -1579,7 +1478,6 @@ Test(measure, what_is_paused_is_not_counted)
         cr_expect_eq(toggled % 2, 0);
     }
     cr_expect_eq(toggled, 8);
-    under_callgrind = false;
 }
 
 static void pause_in_vain(void)
@@ -1599,17 +1497,13 @@ Test(measure, pauses_have_their_place)
             pause_in_vain();
     });
     cr_expect_str_eq(failure, "yp_pause inside another phase");
-    running = NULL;
     LEAVES(yp_measure (t, "b") { yp_pause(t) pause_in_vain(); });
     cr_expect_str_eq(failure, "yp_pause inside a pause");
-    running = NULL;
     LEAVES(yp_measure (t, "c"){yp_pause(t){yp_phase (t, "p"){}}});
     cr_expect_str_eq(failure, "yp_phase 'p' inside a pause");
-    running = NULL;
     LEAVES(yp_measure (t, "d") { yp_pause(t) break; });
     cr_expect_str_eq(failure,
                      "a yp_pause was left by break, continue or goto: its end was not seen");
-    running = NULL;
     LEAVES(yp_serve (t, "e", .rate = 1000, .requests = 5) pause_in_vain());
     cr_expect_str_eq(failure, "yp_pause in yp_serve: what a request waits for is part of its time");
 }
@@ -1654,7 +1548,6 @@ Test(measure, what_iterations_did_has_its_place)
     cr_expect_str_eq(failure, "yp_rate 'r' outside yp_measure");
     LEAVES(yp_measure (t, "a") yp_average(t, "r", NAN));
     cr_expect_str_eq(failure, "yp_average 'r' in 'a': nan: allowed is a finite number");
-    running = NULL;
     LEAVES(yp_measure (t, "b") {
         for (int i = 0; i < 17; i++) {
             char name[] = {(char)('a' + i), '\0'};
@@ -1663,7 +1556,6 @@ Test(measure, what_iterations_did_has_its_place)
     });
     cr_expect_str_eq(failure, "'q' in 'b' is one too many: at most 16");
     job.untimed = true;
-    running = NULL;
     yp_measure (t, "c")
         yp_rate(t, "r", 1);
     cr_expect(valued_count == 1 && isnan(valued[0].value) && valued[0].of_speed,
@@ -1694,16 +1586,13 @@ Test(measure, a_clock_of_the_body_s_own_is_asked_once_an_iteration)
     LEAVES(yp_measure (t, "a") yp_iteration_time(t, 1));
     cr_expect_str_eq(failure, "yp_iteration_time outside a yp_measure with .manual_time");
     for (volatile int i = 0; i < 4; i++) {
-        running = NULL;
         LEAVES(yp_measure (t, "b", .manual_time = true) yp_iteration_time(t, wrong[i]));
         cr_expect_not_null(strstr(failure, "allowed are finite seconds above 0"), "%s", failure);
     }
-    running = NULL;
     LEAVES(yp_measure (t, "c", .manual_time = true) clock_seconds += 1);
     cr_expect_str_eq(failure,
                      "yp_measure 'c' has .manual_time: yp_iteration_time was called 0 times "
                      "in 1 iterations");
-    running = NULL;
     LEAVES(yp_measure (t, "d", .manual_time = true) {
         yp_iteration_time(t, 1);
         yp_iteration_time(t, 1);
@@ -1809,7 +1698,6 @@ Test(measure, in_turns_a_body_may_have_had_enough)
         clock_seconds += 1;
         break;
     }
-    job.turns = NULL;
     turns_were_given();
     cr_expect_not_null(strstr(giver.heard, "over\n"));
 }
@@ -1818,10 +1706,7 @@ Test(measure, in_turns_nobody_there_leaves_the_body)
 {
     static const char *const orders[] = {"run 1\n", NULL};
     give_turns(orders);
-    if (setjmp(left) == 0)
-        yp_measure (t, "fit") {
-            clock_seconds += 1;
-        }
+    LEAVES(yp_measure (t, "fit") clock_seconds += 1);
     cr_expect(body_left);
     turns_were_given();
 }
@@ -1830,10 +1715,7 @@ Test(measure, in_turns_what_is_no_order_is_told)
 {
     static const char *const orders[] = {"run 0\n", NULL};
     give_turns(orders);
-    if (setjmp(left) == 0)
-        yp_measure (t, "fit") {
-            clock_seconds += 1;
-        }
+    LEAVES(yp_measure (t, "fit") clock_seconds += 1);
     cr_expect_eq(failed, YPI_CAUSE_USAGE);
     cr_expect_not_null(strstr(failure, "'run 0' is no order"), "%s", failure);
     turns_were_given();
