@@ -1,4 +1,5 @@
-/* Collection: products, ids, tags, devices, --set, and every error of a declaration. */
+/* Collection: products, ids, tags, devices, --set, and errors of declarations;
+ * tests/usage/options.py has those that a person makes most. */
 #include "harness/collect/collect.h"
 #include "harness/collect/options.h"
 
@@ -367,24 +368,6 @@ Test(collect, set_replaces_the_values)
     let_go();
 }
 
-Test(collect, set_wants_the_axis_s_kind)
-{
-    static const struct yp_test test = {
-        HERE, .name = "kinds", .line = 7,
-        .axes = YP_AXES(yp_axis_int("n", 1), yp_axis_double("d", 1), yp_axis_string("s", "x"))};
-    cr_expect_str_eq(collect_one(&test, "--set=n=1.5"),
-                     "error: --set n=1.5: axis 'n' of g.kinds (../suites/a/b.c:7) takes whole "
-                     "numbers\n");
-    cr_expect(found.usage_errors == 1 && found.errors == 0 && found.count == 0);
-    let_go();
-    cr_expect_str_eq(collect_one(&test, "--set=d=wide"),
-                     "error: --set d=wide: axis 'd' of g.kinds (../suites/a/b.c:7) takes "
-                     "numbers\n");
-    cr_expect_eq(found.usage_errors, 1);
-    let_go();
-    cr_expect_str_eq(ids_of(&test, "--set=s=1.5|--set=d=2"), "[n=1-d=2-s=1.5]");
-}
-
 /* -- axes by a function -------------------------------------------------------------------- */
 
 static enum yp_status powers(struct yp_axis_values *values, const void *arg)
@@ -439,49 +422,55 @@ Test(collect, a_function_gives_an_axis_its_values)
 }
 
 static long long squares[1000];
-
-static void fill_squares(void)
-{
-    for (int i = 0; i < 1000; i++)
-        squares[i] = (long long)i * i;
-}
+static double halves[33];
 
 Test(collect, arrays_have_any_number_of_values)
 {
-    static const double halves[] = {0.5,  1.5,  2.5,  3.5,  4.5,  5.5,  6.5,  7.5,  8.5,
-                                    9.5,  10.5, 11.5, 12.5, 13.5, 14.5, 15.5, 16.5, 17.5,
-                                    18.5, 19.5, 20.5, 21.5, 22.5, 23.5, 24.5, 25.5, 26.5,
-                                    27.5, 28.5, 29.5, 30.5, 31.5, 32.5};
     static const char *const words_of[] = {"x", "y"};
     static const struct yp_test test = {HERE, .name = "arrays",
                                         .axes = YP_AXES(yp_axis_int_of("n", squares),
                                                         yp_axis_double_of("d", halves),
                                                         yp_axis_string_of("s", words_of))};
-    fill_squares();
+    for (int i = 0; i < 1000; i++)
+        squares[i] = (long long)i * i;
+    for (int i = 0; i < 33; i++)
+        halves[i] = i + 0.5;
     cr_expect_str_eq(collect_one(&test, ""), "");
     cr_assert_eq(found.count, 1000 * 33 * 2);
     cr_expect_str_eq(found.cases[found.count - 1]->id, "a/b.c::arrays[n=998001-d=32.5-s=y]");
     let_go();
 }
 
+/* The ids of a test with this axis alone. */
+static const char *ids_along(struct yp_axis axis, const char *words)
+{
+    static struct yp_test test;
+    test = (struct yp_test){HERE, .name = "r", .axes = {axis}};
+    return ids_of(&test, words);
+}
+
 Test(collect, ranges_give_their_values)
 {
-    static const struct yp_test up = {HERE, .name = "r",
-                                      .axes = YP_AXES(yp_axis_range("n", -3, 5, 4))};
-    cr_expect_str_eq(ids_of(&up, ""), "[n=-3] [n=1] [n=5]");
-    cr_expect_str_eq(ids_of(&up, "--set=n=2"), "[n=2]");
-    static const struct yp_test down = {HERE, .name = "r",
-                                        .axes = YP_AXES(yp_axis_range("n", 7, 0, -3))};
-    cr_expect_str_eq(ids_of(&down, ""), "[n=7] [n=4] [n=1]");
-    static const struct yp_test one = {HERE, .name = "r",
-                                       .axes = YP_AXES(yp_axis_range("n", 7, 7, 1))};
-    cr_expect_str_eq(ids_of(&one, ""), "[n=7]");
-    static const struct yp_test all = {
-        HERE, .name = "r", .axes = YP_AXES(yp_axis_range("n", LLONG_MIN, LLONG_MAX, LLONG_MAX))};
-    cr_expect_str_eq(ids_of(&all, ""), "[n=-9223372036854775808] [n=-1] [n=9223372036854775806]");
-    static const struct yp_test lowest = {
-        HERE, .name = "r", .axes = YP_AXES(yp_axis_range("n", LLONG_MIN, LLONG_MIN, 5))};
-    cr_expect_str_eq(ids_of(&lowest, ""), "[n=-9223372036854775808]");
+    static const struct {
+        struct yp_axis axis;
+        const char *words, *ids;
+    } table[] = {
+        {yp_axis_range("n", -3, 5, 4), "", "[n=-3] [n=1] [n=5]"},
+        {yp_axis_range("n", -3, 5, 4), "--set=n=2", "[n=2]"},
+        {yp_axis_range("n", 7, 0, -3), "", "[n=7] [n=4] [n=1]"},
+        {yp_axis_range("n", 7, 7, 1), "", "[n=7]"},
+        {yp_axis_range("n", LLONG_MIN, LLONG_MAX, LLONG_MAX), "",
+         "[n=-9223372036854775808] [n=-1] [n=9223372036854775806]"},
+        {yp_axis_range("n", LLONG_MIN, LLONG_MIN, 5), "", "[n=-9223372036854775808]"},
+        /* geometric ones end with their last */
+        {yp_axis_geometric("n", 8, 1000, 4), "", "[n=8] [n=32] [n=128] [n=512] [n=1000]"},
+        {yp_axis_geometric("n", 1, 1000, 10), "", "[n=1] [n=10] [n=100] [n=1000]"},
+        {yp_axis_geometric("n", 1, LLONG_MAX, LLONG_MAX), "", "[n=1] [n=9223372036854775807]"},
+        {yp_axis_geometric("n", 4, LLONG_MAX, LLONG_MAX / 2), "", "[n=4] [n=9223372036854775807]"},
+        {yp_axis_threads("n", 1, 12), "", "[n=1] [n=2] [n=4] [n=8] [n=12]"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        cr_expect_str_eq(ids_along(table[i].axis, table[i].words), table[i].ids, "range %zu", i);
     static const struct yp_test many_of_them = {HERE, .name = "r",
                                                 .axes = YP_AXES(yp_axis_range("n", 1, 5000, 1))};
     cr_expect_str_eq(collect_one(&many_of_them, ""), "");
@@ -489,44 +478,21 @@ Test(collect, ranges_give_their_values)
     let_go();
 }
 
-Test(collect, geometric_ranges_end_with_their_last)
-{
-    static const struct yp_test test = {HERE, .name = "g",
-                                        .axes = YP_AXES(yp_axis_geometric("n", 8, 1000, 4))};
-    cr_expect_str_eq(ids_of(&test, ""), "[n=8] [n=32] [n=128] [n=512] [n=1000]");
-    static const struct yp_test hit = {HERE, .name = "g",
-                                       .axes = YP_AXES(yp_axis_geometric("n", 1, 1000, 10))};
-    cr_expect_str_eq(ids_of(&hit, ""), "[n=1] [n=10] [n=100] [n=1000]");
-    static const struct yp_test highest = {
-        HERE, .name = "g", .axes = YP_AXES(yp_axis_geometric("n", 1, LLONG_MAX, LLONG_MAX))};
-    cr_expect_str_eq(ids_of(&highest, ""), "[n=1] [n=9223372036854775807]");
-    static const struct yp_test beyond = {
-        HERE, .name = "g", .axes = YP_AXES(yp_axis_geometric("n", 4, LLONG_MAX, LLONG_MAX / 2))};
-    cr_expect_str_eq(ids_of(&beyond, ""), "[n=4] [n=9223372036854775807]");
-}
-
 Test(collect, threads_go_up_to_the_processors_of_the_run)
 {
-    static const struct yp_test given = {HERE, .name = "t",
-                                         .axes = YP_AXES(yp_axis_threads("threads", 1, 12))};
-    cr_expect_str_eq(ids_of(&given, ""),
-                     "[threads=1] [threads=2] [threads=4] [threads=8] [threads=12]");
-    static const struct yp_test all = {HERE, .name = "t",
-                                       .axes = YP_AXES(yp_axis_threads("threads", 1, 0))};
-    char last[32];
+    const struct yp_axis all = yp_axis_threads("threads", 1, 0);
+    char last[32], one[32];
     snprintf(last, sizeof last, "[threads=%d]", ypi_processors());
-    const char *ids = ids_of(&all, "");
+    const char *ids = ids_along(all, "");
     size_t length = strlen(ids);
     cr_expect(length >= strlen(last) && strcmp(ids + length - strlen(last), last) == 0, "%s", ids);
-    char one[32];
     int first = 0;
     while (!ypi_cpus_allowed()[first])
         first++;
     snprintf(one, sizeof one, "--cpus=%d", first);
-    cr_expect_str_eq(ids_of(&all, one), "[threads=1]");
-    static const struct yp_test too_many = {HERE, .name = "t",
-                                            .axes = YP_AXES(yp_axis_threads("threads", 64, 0))};
-    cr_expect_str_eq(ids_of(&too_many, one), "[threads=1]");
+    cr_expect_str_eq(ids_along(all, one), "[threads=1]");
+    cr_expect_str_eq(ids_along((struct yp_axis)yp_axis_threads("threads", 64, 0), one),
+                     "[threads=1]");
 }
 
 Test(collect, types_are_the_first_axis)
@@ -800,12 +766,8 @@ Test(declarations, parameters)
 
 Test(declarations, budgets)
 {
-    WRONG("budget 1 names no measurement, value or check",
-          .budgets = YP_BUDGETS(yp_min_rate(NULL, 1)));
     WRONG("budget 2 names no measurement, value or check",
           .budgets = YP_BUDGETS(yp_max_leak(YP_HOST, 0), yp_max_value("", 1)));
-    WRONG("budget 1 names no measurement, value or check",
-          .budgets = YP_BUDGETS(yp_max_gradient_error(NULL, 1)));
     WRONG("budget 1 has the limit nan: allowed is any finite number from 0",
           .budgets = YP_BUDGETS(yp_max_latency("x", (double)NAN)));
     WRONG("budget 1 has the limit inf: allowed is any finite number",
@@ -970,7 +932,6 @@ Test(declarations, budgets_by_a_function)
     expect_wrong("many", AT "a/b.c::w[n=2] has 33 budgets: allowed are 32\n");
 }
 
-/* What each case of a test is held to. */
 Test(declarations, budgets_of_one_device)
 {
     static const struct yp_test test = {
@@ -978,29 +939,19 @@ Test(declarations, budgets_of_one_device)
         .budgets = YP_BUDGETS(yp_max_value("both", 1), yp_for_device("cuda"), yp_max_value("x", 2),
                               yp_for_device("cpu"), yp_max_value("x", 3), yp_max_value("y", 4),
                               yp_for_device("cuda"))};
-    static const double limits[2][3] = {{1, 3, 4}, {1, 2, 0}};
+    static const char on_cuda[] = "max value both=1, max value x=2";
     cr_expect_str_eq(collect_one(&test, ""), "");
     cr_assert_eq(found.count, 2);
-    for (int i = 0; i < 2; i++) {
-        int next = 0;
-        const struct yp_budget *b = NULL;
-        for (int k = 0; k < 3 - i; k++) {
-            b = ypi_next_budget(found.cases[i], &next);
-            cr_assert_not_null(b);
-            cr_expect_eq(b->limit, limits[i][k], "%s: budget %d", found.cases[i]->id, k);
-        }
-        cr_expect_null(ypi_next_budget(found.cases[i], &next));
-    }
+    cr_expect_str_eq(held(0), "max value both=1, max value x=3, max value y=4");
+    cr_expect_str_eq(held(1), on_cuda);
     let_go();
     cr_expect_str_eq(collect_one(&test, "--device=cuda:1"), "");
-    int next = 1;
-    cr_expect_eq(ypi_next_budget(found.cases[0], &next)->limit, 2);
+    cr_expect_str_eq(held(0), on_cuda);
     let_go();
     static const struct yp_test none = {
         HERE, .name = "none", .budgets = YP_BUDGETS(yp_for_device("cpu"), yp_max_value("x", 3))};
     cr_expect_str_eq(collect_one(&none, ""), "");
-    next = 0;
-    cr_expect_eq(ypi_next_budget(found.cases[0], &next)->limit, 3);
+    cr_expect_str_eq(held(0), "max value x=3");
     let_go();
 }
 
@@ -1018,52 +969,4 @@ Test(declarations, budgets_that_are_right)
 Test(declarations, devices)
 {
     WRONG("device 'cuda:1' is not known: allowed are cpu and cuda", .devices = "cuda:1");
-}
-
-Test(declarations, all_errors_are_told_at_once)
-{
-    static const struct yp_test one = {
-        HERE,
-        .name = "one",
-        .line = 1,
-        .tags = "fast faster",
-        .timeout = -1,
-        .devices = "gpu",
-        .cases = YP_CASES(yp_case_of("a", .timeout = -3, .tags = "fastest"), yp_case_of("a")),
-        .axes = YP_AXES(yp_axis_int("", 1), yp_axis_int("n", 1), yp_axis_int("n", 1)),
-        .budgets = YP_BUDGETS(yp_min_rate("", 1), yp_max_peak(YP_HOST, -1))};
-    static const struct yp_test two = {HERE, .name = "two", .line = 2, .devices = "tpu"};
-    static const struct yp_test three = {HERE, .name = "three", .line = 3};
-    const struct yp_test *const tests[] = {&one, &two, &three};
-    const char *output = collect_all(tests, 3, "");
-    const char *const parts[] = {"tag 'fast'",
-                                 "tag 'faster'",
-                                 ".timeout is -1",
-                                 "device 'gpu'",
-                                 ".timeout is -3",
-                                 "tag 'fastest'",
-                                 "case 'a' is declared twice",
-                                 "axis 1 has no name",
-                                 "axis 'n' is declared twice",
-                                 "budget 1 names no",
-                                 "budget 2 has the limit -1",
-                                 "device 'tpu'"};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        cr_expect_not_null(strstr(output, parts[i]), "%s is missing in %s", parts[i], output);
-    cr_expect_eq(found.errors, 12, "%d: %s", found.errors, output);
-    cr_expect_eq(found.count, 1, "what is right is collected all the same");
-    let_go();
-}
-
-Test(declarations, equal_values_are_equal_ids)
-{
-    static const struct yp_test test = {HERE, .name = "t", .line = 8,
-                                        .axes = YP_AXES(yp_axis_double("d", 0.1, 0.2, 1e-1))};
-    cr_expect_str_eq(collect_one(&test, ""), "error: duplicate id 'a/b.c::t[d=0.1]': declared at "
-                                             "../suites/a/b.c:8 and at ../suites/a/b.c:8\n");
-    cr_expect_eq(found.errors, 1);
-    let_go();
-    static const struct yp_test twice = {HERE, .name = "t", .line = 8, .devices = "cpu cpu"};
-    cr_expect_not_null(strstr(collect_one(&twice, ""), "duplicate id 'a/b.c::t[cpu]'"));
-    let_go();
 }
