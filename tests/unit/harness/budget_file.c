@@ -19,6 +19,15 @@
 
 static char path[128];
 
+static struct ypi_options options;
+static struct ypi_collection found;
+
+static void let_go(void)
+{
+    ypi_collection_clear(&found);
+    ypi_options_clear(&options);
+}
+
 static void begin(void)
 {
     enter_directory();
@@ -27,6 +36,7 @@ static void begin(void)
 
 static void end(void)
 {
+    let_go();
     unlink(path);
     remove_empty_directory();
 }
@@ -142,8 +152,6 @@ static void nothing(struct yp_case *t)
     (void)t;
 }
 
-static struct ypi_options options;
-static struct ypi_collection found;
 static struct yp_test test, other;
 
 /* Of two tests that stand in `file`, the second with `devices`. */
@@ -160,16 +168,11 @@ static const char *collect(const char *file, const char *option)
     other.name = "two";
     other.line = 2;
     const struct yp_test *const tests[] = {&test, &other};
+    let_go();
     cr_assert_eq(ypi_options_read(&options, option != NULL ? 2 : 1, argv), YPI_EXIT_OK);
     capture_begin(STDERR_FILENO);
     ypi_collect(&found, &options, (struct ypi_tests){tests, tests + 2});
     return capture_end();
-}
-
-static void let_go(void)
-{
-    ypi_collection_clear(&found);
-    ypi_options_clear(&options);
 }
 
 static double limit_of(int i, enum yp_budget_kind kind, const char *name)
@@ -185,7 +188,6 @@ Test(budget_file, what_is_wrong_is_told_once_for_all_tests)
     cr_expect_not_null(
         strstr(collect("suites/a.c", "--budgets=budgets.ini"), ":2: 'min share' is no budget: "));
     cr_expect_eq(found.errors, 1);
-    let_go();
 }
 
 Test(budget_file, a_section_for_at_most_some_instructions)
@@ -203,15 +205,12 @@ Test(budget_file, a_section_for_at_most_some_instructions)
     cr_expect_eq(limit_of(0, YP_BUDGET_MAX_VALUE, "x"), 2);
     cr_expect_eq(limit_of(1, YP_BUDGET_MIN_SHARE, "work"), 0.4);
     cr_expect_eq(limit_of(2, YP_BUDGET_MIN_SHARE, "work"), baseline ? 0.6 : 0.1);
-    let_go();
     write_file("[a.c::one[n=1] baseline]\nmax count work instructions = 1\nmin share = 1\n");
     cr_expect_not_null(
         strstr(collect("suites/a.c", "--budgets=budgets.ini"), ":3: 'min share' is no budget"));
-    let_go();
     write_file("[a.c::one[n=1] sse9]\nmin share work = 0.5\n");
     cr_expect_not_null(strstr(collect("suites/a.c", "--budgets=budgets.ini"),
                               ":1: [a.c::one[n=1] sse9] is no case of the tests"));
-    let_go();
 }
 
 Test(budget_file, a_section_of_the_highest_is_for_those_that_have_it)
@@ -225,5 +224,4 @@ Test(budget_file, a_section_of_the_highest_is_for_those_that_have_it)
     cr_expect_str_eq(collect("suites/a.c", "--budgets=budgets.ini"), "");
     cr_expect_eq(limit_of(0, YP_BUDGET_MIN_SHARE, "work"), has ? 0.2 : 0.5);
     cr_expect_eq(limit_of(1, YP_BUDGET_MIN_SHARE, "work"), has ? 0.3 : 0.4);
-    let_go();
 }

@@ -20,9 +20,6 @@
 #include <unistd.h>
 #include <yieldpoint/yieldpoint.h>
 
-TestSuite(collect, .init = enter_directory, .fini = remove_empty_directory, .timeout = 60);
-TestSuite(declarations, .init = enter_directory, .fini = remove_empty_directory, .timeout = 60);
-
 static void nothing(struct yp_case *t)
 {
     (void)t;
@@ -32,6 +29,21 @@ static void nothing(struct yp_case *t)
 
 static struct ypi_options options;
 static struct ypi_collection found;
+
+static void let_go(void)
+{
+    ypi_collection_clear(&found);
+    ypi_options_clear(&options);
+}
+
+static void end(void)
+{
+    let_go();
+    remove_empty_directory();
+}
+
+TestSuite(collect, .init = enter_directory, .fini = end, .timeout = 60);
+TestSuite(declarations, .init = enter_directory, .fini = end, .timeout = 60);
 
 /* Collects under the words of a command line, separated by '|'; returns what was printed. */
 static const char *collect_all(const struct yp_test *const *tests, size_t count, const char *words)
@@ -43,6 +55,7 @@ static const char *collect_all(const struct yp_test *const *tests, size_t count,
     char *at = copy;
     while (words[0] != '\0' && at != NULL)
         argv[argc++] = strsep(&at, "|");
+    let_go();
     cr_assert_eq(ypi_options_read(&options, argc, argv), YPI_EXIT_OK);
     capture_begin(STDERR_FILENO);
     ypi_collect(&found, &options, (struct ypi_tests){tests, tests + count});
@@ -53,12 +66,6 @@ static const char *collect_one(const struct yp_test *test, const char *words)
 {
     const struct yp_test *const tests[] = {test};
     return collect_all(tests, 1, words);
-}
-
-static void let_go(void)
-{
-    ypi_collection_clear(&found);
-    ypi_options_clear(&options);
 }
 
 /* The ids without what they all begin with, separated by blanks; "" when something was printed. */
@@ -75,7 +82,6 @@ static const char *ids_of(const struct yp_test *test, const char *words)
     char *taken = ypi_text_take(&text);
     snprintf(all, sizeof all, "%s", taken);
     free(taken);
-    let_go();
     return all;
 }
 
@@ -85,7 +91,6 @@ Test(collect, nothing_from_nothing)
 {
     cr_expect_str_eq(collect_all(NULL, 0, ""), "");
     cr_expect(found.count == 0 && found.errors == 0);
-    let_go();
     cr_expect(ypi_all_tests().begin == ypi_all_tests().end, "a program without tests has none");
 }
 
@@ -102,7 +107,6 @@ Test(collect, one_case_without_brackets)
     cr_expect_str_eq(yp_device_of(c), "cpu");
     cr_expect_str_eq(yp_case_name(c), "");
     cr_expect_str_eq(yp_id(c), "a/b.c::plain");
-    let_go();
 }
 
 Test(collect, the_last_axis_runs_fastest)
@@ -132,7 +136,6 @@ Test(collect, values_reach_the_case)
     cr_expect_eq(yp_int(found.cases[0], "n"), -3);
     cr_expect_str_eq(yp_string(found.cases[0], "s"), "a-b");
     cr_expect_eq(yp_double(found.cases[0], "d"), 0.1);
-    let_go();
 }
 
 Test(collect, what_means_something_in_an_id_is_escaped)
@@ -161,7 +164,6 @@ Test(collect, escaping_keeps_ids_apart)
         .axes = YP_AXES(yp_axis_string("s", "b", "b-s=b", "%62", "", "-"))};
     cr_expect_str_eq(collect_one(&test, ""), "");
     cr_expect_eq(found.count, 15);
-    let_go();
 }
 
 Test(collect, doubles_come_back_from_their_id)
@@ -206,7 +208,6 @@ Test(collect, as_large_as_it_gets)
         cr_assert_eq(yp_int(c, "a7"), i & 1);
         free(ypi_text_take(&id));
     }
-    let_go();
 }
 
 Test(collect, an_axis_may_have_32_values)
@@ -218,7 +219,6 @@ Test(collect, an_axis_may_have_32_values)
     cr_expect_str_eq(collect_one(&test, ""), "");
     cr_assert_eq(found.count, 32);
     cr_expect_eq(yp_int(found.cases[31], "n"), 32);
-    let_go();
 }
 
 Test(collect, paths_begin_behind_suites_or_at_tests)
@@ -263,7 +263,6 @@ Test(collect, tests_stand_as_in_their_files)
     cr_assert_eq(found.count, 3);
     cr_expect(found.cases[0]->test == &c && found.cases[1]->test == &b &&
               found.cases[2]->test == &a);
-    let_go();
 }
 
 /* -- what a case takes from its declaration ------------------------------------------------ */
@@ -295,11 +294,9 @@ Test(collect, named_cases_have_their_own)
         cr_expect_str_eq(c->skip != NULL ? c->skip : "none", wanted[i].skip);
         cr_expect_str_eq(c->xfail, wanted[i].xfail);
     }
-    let_go();
     collect_one(&test, "--timeout=0.25");
     for (int i = 0; i < 3; i++)
         cr_expect_eq(found.cases[i]->timeout, 0.25, "the command line goes before all");
-    let_go();
 }
 
 Test(collect, a_skipped_test_skips_its_cases)
@@ -311,7 +308,6 @@ Test(collect, a_skipped_test_skips_its_cases)
     cr_assert_eq(found.count, 2);
     cr_expect_str_eq(found.cases[0]->skip, "not yet");
     cr_expect_str_eq(found.cases[1]->skip, "never");
-    let_go();
 }
 
 /* -- devices ------------------------------------------------------------------------------- */
@@ -349,7 +345,6 @@ Test(collect, a_gpu_case_says_so)
     cr_expect_str_eq(found.cases[1]->tags, "gpu perf");
     cr_expect_str_eq(yp_device_of(found.cases[1]), "cuda");
     cr_expect_null(found.cases[0]->skip);
-    let_go();
 }
 
 /* -- --set --------------------------------------------------------------------------------- */
@@ -365,7 +360,6 @@ Test(collect, set_replaces_the_values)
     cr_expect_str_eq(ids_of(&test, "--set=s=a=b|--set=n=-1"), "[n=-1-s=a%3db]");
     collect_one(&test, "--set=n=5|--set=m=1");
     cr_expect(options.sets[0].used && !options.sets[1].used);
-    let_go();
 }
 
 /* -- axes by a function -------------------------------------------------------------------- */
@@ -410,15 +404,12 @@ Test(collect, a_function_gives_an_axis_its_values)
     cr_expect_str_eq(collect_one(&test, ""), "");
     cr_expect_eq(yp_int(found.cases[5], "n"), 4);
     cr_expect_str_eq(yp_string(found.cases[5], "word"), "a-q");
-    let_go();
     cr_expect_not_null(strstr(collect_one(&test, "--set=n=wide"), "takes whole numbers"));
-    let_go();
     static const struct yp_test large = {HERE, .name = "many",
                                          .axes = YP_AXES(yp_axis_from("d", many, NULL))};
     cr_expect_str_eq(collect_one(&large, ""), "");
     cr_expect_eq(found.count, 1000);
     cr_expect_str_eq(found.cases[999]->id, "a/b.c::many[d=499.5]");
-    let_go();
 }
 
 static long long squares[1000];
@@ -438,7 +429,6 @@ Test(collect, arrays_have_any_number_of_values)
     cr_expect_str_eq(collect_one(&test, ""), "");
     cr_assert_eq(found.count, 1000 * 33 * 2);
     cr_expect_str_eq(found.cases[found.count - 1]->id, "a/b.c::arrays[n=998001-d=32.5-s=y]");
-    let_go();
 }
 
 /* The ids of a test with this axis alone. */
@@ -475,7 +465,6 @@ Test(collect, ranges_give_their_values)
                                                 .axes = YP_AXES(yp_axis_range("n", 1, 5000, 1))};
     cr_expect_str_eq(collect_one(&many_of_them, ""), "");
     cr_expect_eq(found.count, 5000);
-    let_go();
 }
 
 Test(collect, threads_go_up_to_the_processors_of_the_run)
@@ -539,7 +528,6 @@ Test(collect, a_named_case_has_parameters)
     cr_expect_str_eq(yp_string(small, "kind"), "flat");
     cr_expect_str_eq(yp_string(large, "kind"), "rough");
     cr_expect(small->tags[0] != '\0' && large->timeout == 600);
-    let_go();
 }
 
 Test(collect, set_replaces_a_parameter_and_shows_it)
@@ -554,14 +542,12 @@ Test(collect, set_replaces_a_parameter_and_shows_it)
     cr_expect_str_eq(collect_one(&scaled, "--set=cubes=5"), "");
     cr_expect_eq(yp_int(found.cases[0], "cubes"), 5);
     cr_expect_eq(yp_double(found.cases[0], "noise"), 0.5);
-    let_go();
     cr_expect_str_eq(collect_one(&scaled, "--set=cubes=many|--set=n=1"),
                      "error: --set cubes=many: parameter 'cubes' of g.scaled (../suites/a/b.c:2) "
                      "takes whole numbers\n"
                      "error: --set cubes=many: parameter 'cubes' of g.scaled (../suites/a/b.c:2) "
                      "takes whole numbers\n");
     cr_expect_eq(found.usage_errors, 2);
-    let_go();
 }
 
 Test(collect, a_filter_sees_parameters)
@@ -612,7 +598,6 @@ Test(collect, a_filter_that_asks_in_vain_is_an_error_once)
                      "error: ../suites/a/b.c:5: test g.vain: no axis 'chanels' of kind int; this "
                      "test has: channels (int), n (int); did you mean 'channels'?\n");
     cr_expect_eq(found.errors, 1);
-    let_go();
     cr_expect_str_eq(ids_of(&plain, ""), "-", "and the next collection starts afresh");
 }
 
@@ -627,7 +612,6 @@ static void expect_error(const struct yp_test *test, const char *message)
     cr_expect_eq(found.errors, 1, "%s", output);
     cr_expect_eq(found.count, 0, "nothing is made of a wrong declaration");
     free(wanted);
-    let_go();
 }
 
 #define WRONG(message, ...) \
@@ -873,12 +857,10 @@ Test(collect, a_case_has_budgets_of_its_own)
                               "max peak host=128");
     cr_expect_str_eq(held(3), "min share work=0.25, max value error=3, max peak host=128, "
                               "max latency work=0.5 the frame rate");
-    let_go();
     cr_expect_str_eq(collect_one(&held_test, ""), "");
     cr_assert_eq(found.count, 8);
     cr_expect_str_eq(held(6), "min share work=0.5 for all, max value error=3, max leak host=2, "
                               "max peak host=256");
-    let_go();
 }
 
 static const char *wrong_budget;
@@ -914,7 +896,6 @@ static void expect_wrong(const char *what, const char *message)
     wrong_budget = what;
     cr_expect_str_eq(collect_one(&test, ""), message);
     cr_expect_gt(found.errors, 0);
-    let_go();
 }
 
 #define AT "error: ../suites/a/b.c:6: test g.w: "
@@ -944,15 +925,12 @@ Test(declarations, budgets_of_one_device)
     cr_assert_eq(found.count, 2);
     cr_expect_str_eq(held(0), "max value both=1, max value x=3, max value y=4");
     cr_expect_str_eq(held(1), on_cuda);
-    let_go();
     cr_expect_str_eq(collect_one(&test, "--device=cuda:1"), "");
     cr_expect_str_eq(held(0), on_cuda);
-    let_go();
     static const struct yp_test none = {
         HERE, .name = "none", .budgets = YP_BUDGETS(yp_for_device("cpu"), yp_max_value("x", 3))};
     cr_expect_str_eq(collect_one(&none, ""), "");
     cr_expect_str_eq(held(0), "max value x=3");
-    let_go();
 }
 
 Test(declarations, budgets_that_are_right)

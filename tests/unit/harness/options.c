@@ -28,13 +28,21 @@ static void enter(void)
     program_invocation_short_name = name;
 }
 
-TestSuite(options, .init = enter, .fini = remove_directory, .timeout = 60);
-TestSuite(config, .init = enter, .fini = remove_directory, .timeout = 60);
+static struct ypi_options o; /* as read last */
+
+static void end(void)
+{
+    ypi_options_clear(&o);
+    remove_directory();
+}
+
+TestSuite(options, .init = enter, .fini = end, .timeout = 60);
+TestSuite(config, .init = enter, .fini = end, .timeout = 60);
 
 enum { WORDS_MAX = 16 };
 
 /* Splits at '|': a word may hold blanks. */
-static enum ypi_exit read_words(struct ypi_options *o, const char *words)
+static enum ypi_exit read_words(const char *words)
 {
     static char copy[4096];
     char *argv[WORDS_MAX] = {(char *)(uintptr_t) "/some/where/suite"};
@@ -43,39 +51,36 @@ static enum ypi_exit read_words(struct ypi_options *o, const char *words)
     char *at = copy;
     while (words[0] != '\0' && at != NULL && argc < WORDS_MAX)
         argv[argc++] = strsep(&at, "|");
-    return ypi_options_read(o, argc, argv);
+    ypi_options_clear(&o);
+    return ypi_options_read(&o, argc, argv);
 }
 
-static struct ypi_options read_good(const char *words)
+static void read_good(const char *words)
 {
-    struct ypi_options o;
     capture_begin(STDERR_FILENO);
-    enum ypi_exit code = read_words(&o, words);
+    enum ypi_exit code = read_words(words);
     const char *output = capture_end();
     cr_assert_eq(code, YPI_EXIT_OK, "%s: %s", words, output);
     cr_expect_str_eq(output, "", "%s: %s", words, output);
-    return o;
 }
 
 /* What is printed of words that are not allowed; valid until the next call. */
 static const char *read_bad(const char *words)
 {
-    struct ypi_options o;
     capture_begin(STDERR_FILENO);
-    enum ypi_exit code = read_words(&o, words);
+    enum ypi_exit code = read_words(words);
     const char *output = capture_end();
     cr_expect_eq(code, YPI_EXIT_USAGE, "%s", words);
-    ypi_options_clear(&o);
     return output;
 }
 
 /* The value of an option that a reporter brings. */
-static bool has(const struct ypi_options *o, const char *name, const char *value)
+static bool has(const char *name, const char *value)
 {
     int errors = 0;
     const struct ypi_option *option =
         ypi_option_find(ypi_options_table(&errors), name, strlen(name));
-    char *text = ypi_option_text(o, option);
+    char *text = ypi_option_text(&o, option);
     bool same = strcmp(text, value) == 0;
     free(text);
     return same;
@@ -85,19 +90,18 @@ static bool has(const struct ypi_options *o, const char *name, const char *value
 
 Test(options, without_any)
 {
-    struct ypi_options o = read_good("");
-    cr_expect(o.mark == NULL && o.keyword == NULL && o.id_count == 0 && has(&o, "csv", ""));
+    read_good("");
+    cr_expect(o.mark == NULL && o.keyword == NULL && o.id_count == 0 && has("csv", ""));
     cr_expect(!o.collect_only && o.verbose == 0 && !o.no_capture && o.max_failures == 0);
     cr_expect(o.seed == 0 && o.set_count == 0 && o.repeat == 1 && o.timeout == 0);
     cr_expect_str_eq(o.device, "auto");
     cr_expect(o.speed == YPI_SPEED_JUDGE && !o.noisy_fails && o.memory_limit == 0 && o.jobs == 1);
-    cr_expect(o.output_limit == 64 << 20 && o.process_limit == 512 && has(&o, "tap", "no"));
+    cr_expect(o.output_limit == 64 << 20 && o.process_limit == 512 && has("tap", "no"));
     cr_expect(o.durations == -1 && !o.help && !o.version && !o.markers);
     cr_expect_str_eq(o.root, directory);
     char *history = ypi_format("%s/.yieldpoint/history.db", directory);
     cr_expect_str_eq(o.history, history);
     free(history);
-    ypi_options_clear(&o);
 }
 
 Test(options, long_ones_with_both_forms_of_value)
@@ -107,7 +111,7 @@ Test(options, long_ones_with_both_forms_of_value)
         "--timeout=0.5|--history=h.db|--csv=c.csv|--speed=record|--noisy=fail|--tap",
         "--maxfail|3|--seed|18446744073709551615|--device|cuda:7|--set|n=1|--set|s=a=b|--tap"};
     for (int i = 0; i < 2; i++) {
-        struct ypi_options o = read_good(forms[i]);
+        read_good(forms[i]);
         cr_expect_eq(o.max_failures, 3);
         cr_expect_eq(o.seed, UINT64_MAX);
         cr_expect_str_eq(o.device, "cuda:7");
@@ -116,14 +120,13 @@ Test(options, long_ones_with_both_forms_of_value)
         cr_expect_str_eq(o.sets[0].value, "1");
         cr_expect_str_eq(o.sets[1].axis, "s");
         cr_expect_str_eq(o.sets[1].value, "a=b", "only the first = divides");
-        cr_expect(has(&o, "tap", "yes"));
+        cr_expect(has("tap", "yes"));
         if (i == 0) {
             cr_expect(o.repeat == 2 && o.timeout == 0.5 && o.noisy_fails);
             cr_expect_eq(o.speed, YPI_SPEED_RECORD);
             cr_expect_str_eq(o.history, "h.db");
-            cr_expect(has(&o, "csv", "c.csv"));
+            cr_expect(has("csv", "c.csv"));
         }
-        ypi_options_clear(&o);
     }
 }
 
@@ -149,7 +152,7 @@ Test(options, letters)
         {"-m|-k", "-k", NULL, 0, 0, 1, false}, /* as getopt has it */
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        struct ypi_options o = read_good(table[i].words);
+        read_good(table[i].words);
         const char *mark = o.mark != NULL ? o.mark : "none";
         const char *keyword = o.keyword != NULL ? o.keyword : "none";
         cr_expect_str_eq(mark, table[i].mark != NULL ? table[i].mark : "none", "%s",
@@ -159,22 +162,19 @@ Test(options, letters)
         cr_expect(o.verbose == table[i].verbose && o.max_failures == table[i].max_failures &&
                       o.jobs == table[i].jobs && o.no_capture == table[i].no_capture,
                   "%s", table[i].words);
-        ypi_options_clear(&o);
     }
-    struct ypi_options o = read_good("-h");
+    read_good("-h");
     cr_expect(o.help);
-    ypi_options_clear(&o);
 }
 
 Test(options, ids_and_the_double_dash)
 {
-    struct ypi_options o = read_good("a.c|-v|-|b.c::t[x]|--|--seed|-q|--|-");
+    read_good("a.c|-v|-|b.c::t[x]|--|--seed|-q|--|-");
     const char *wanted[] = {"a.c", "-", "b.c::t[x]", "--seed", "-q", "--", "-"};
     cr_assert_eq(o.id_count, 7);
     for (int i = 0; i < 7; i++)
         cr_expect_str_eq(o.ids[i], wanted[i]);
     cr_expect(o.verbose == 1 && o.seed == 0);
-    ypi_options_clear(&o);
 }
 
 Test(options, values_as_they_are_understood)
@@ -193,35 +193,30 @@ Test(options, values_as_they_are_understood)
                  {"--device=cuda:1023", "device", "cuda:1023"},
                  {"--no-fork|--speed=off", "speed", "off"}};
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        struct ypi_options o = read_good(table[i].words);
+        read_good(table[i].words);
         cr_expect_eq(o.no_fork, o.no_capture, "%s", table[i].words);
-        cr_expect(has(&o, table[i].option, table[i].value), "%s", table[i].words);
-        ypi_options_clear(&o);
+        cr_expect(has(table[i].option, table[i].value), "%s", table[i].words);
     }
 }
 
 Test(options, the_same_setting_twice_counts_once)
 {
-    struct ypi_options o = read_good("--set=nn=1|--set=n=1|--set=n=2|--set=n=1|--set=k=1");
+    read_good("--set=nn=1|--set=n=1|--set=n=2|--set=n=1|--set=k=1");
     cr_expect_eq(o.set_count, 4);
-    ypi_options_clear(&o);
 }
 
 Test(options, a_cube_is_an_axis_with_its_whole_path)
 {
     cr_assert_eq(chdir("/proc"), 0);
-    struct ypi_options o = read_good("--cube=version|--set=cube=/proc/version");
+    read_good("--cube=version|--set=cube=/proc/version");
     cr_assert_eq(o.set_count, 1);
     cr_expect_str_eq(o.sets[0].axis, "cube");
     cr_expect_str_eq(o.sets[0].value, "/proc/version");
-    ypi_options_clear(&o);
     cr_assert_eq(chdir("/"), 0);
-    o = read_good("--cube=proc/version");
+    read_good("--cube=proc/version");
     cr_expect_str_eq(o.sets[0].value, "/proc/version");
-    ypi_options_clear(&o);
-    o = read_good("--cube=/no/such/file");
+    read_good("--cube=/no/such/file");
     cr_expect_str_eq(o.sets[0].value, "/no/such/file", "its reader says that it is not there");
-    ypi_options_clear(&o);
 }
 
 /* A data set of links: what they lead to has other names. */
@@ -229,14 +224,13 @@ Test(options, a_cube_that_is_a_link_keeps_its_name)
 {
     cr_assert_eq(chdir(directory), 0);
     cr_assert_eq(symlink("/proc/version", "cube.hdr"), 0);
-    struct ypi_options o = read_good("--cube=cube.hdr|--cube=cube");
+    read_good("--cube=cube.hdr|--cube=cube");
     char *path = ypi_format("%s/cube.hdr", directory);
     cr_assert_eq(o.set_count, 2);
     cr_expect_str_eq(o.sets[0].value, path);
     path[strlen(path) - 4] = '\0';
     cr_expect_str_eq(o.sets[1].value, path, "an ending is none of this");
     free(path);
-    ypi_options_clear(&o);
 }
 
 /* -- the environment ----------------------------------------------------------------------- */
@@ -244,23 +238,20 @@ Test(options, a_cube_that_is_a_link_keeps_its_name)
 Test(options, the_environment_is_split_like_a_shell_would)
 {
     setenv("YIELDPOINT_OPTIONS", "  -m \"a and b\"\t--csv='x y'.csv\n-v ''  k\"it\"e\\ ", 1);
-    struct ypi_options o = read_good("");
+    read_good("");
     cr_expect_str_eq(o.mark, "a and b");
-    cr_expect(has(&o, "csv", "x y.csv"));
+    cr_expect(has("csv", "x y.csv"));
     cr_expect_eq(o.verbose, 1);
     cr_assert_eq(o.id_count, 2);
     cr_expect_str_eq(o.ids[0], "");
     cr_expect_str_eq(o.ids[1], "kite\\", "a backslash is itself");
-    ypi_options_clear(&o);
     setenv("YIELDPOINT_OPTIONS", "-m \"it's\" -k 'say \"x\"'", 1);
-    o = read_good("");
+    read_good("");
     cr_expect_str_eq(o.mark, "it's");
     cr_expect_str_eq(o.keyword, "say \"x\"");
-    ypi_options_clear(&o);
     setenv("YIELDPOINT_OPTIONS", " \n ", 1);
-    o = read_good("-v");
+    read_good("-v");
     cr_expect_eq(o.verbose, 1);
-    ypi_options_clear(&o);
 }
 
 Test(options, a_value_stands_beside_its_option)
@@ -282,9 +273,8 @@ static void write_ini(const char *text)
 Test(config, an_absolute_history_stays)
 {
     write_ini("[yieldpoint]\nhistory = /var/tmp/h.db\n");
-    struct ypi_options o = read_good("");
+    read_good("");
     cr_expect_str_eq(o.history, "/var/tmp/h.db");
-    ypi_options_clear(&o);
 }
 
 Test(config, a_directory_is_no_file)

@@ -14,7 +14,22 @@
 #include <unistd.h>
 #include <yieldpoint/relation.h>
 
-TestSuite(select, .init = enter_directory, .fini = remove_empty_directory, .timeout = 60);
+static struct ypi_options options;
+static struct ypi_collection found;
+
+static void let_go(void)
+{
+    ypi_collection_clear(&found);
+    ypi_options_clear(&options);
+}
+
+static void end(void)
+{
+    let_go();
+    remove_empty_directory();
+}
+
+TestSuite(select, .init = enter_directory, .fini = end, .timeout = 60);
 
 /* a: stress/rx.c::fit[small], [large]; b: stress/rx.c::fitting; c: stress/rx.cu::fit;
  * d: perf/gemm.c::Gemm[n=1-cpu], [n=1-cuda], [n=2-cpu], [n=2-cuda]; e: stress_more/x.c::run */
@@ -60,9 +75,6 @@ static const char *const ids[] = {
     "stress/rx.c::fitting",        "stress/rx.cu::fit",           "stress_more/x.c::run"};
 enum { IDS = sizeof ids / sizeof ids[0] };
 
-static struct ypi_options options;
-static struct ypi_collection found;
-
 static enum ypi_exit choose(const char *words, int *selected)
 {
     static const struct yp_test *const tests[] = {&run, &fit_cuda, &fitting, &fit, &gemm};
@@ -73,6 +85,7 @@ static enum ypi_exit choose(const char *words, int *selected)
     char *at = copy;
     while (words[0] != '\0' && at != NULL)
         argv[argc++] = strsep(&at, "|");
+    let_go();
     cr_assert_eq(ypi_options_read(&options, argc, argv), YPI_EXIT_OK, "%s", words);
     ypi_collect(&found, &options, (struct ypi_tests){tests, tests + 5});
     cr_assert(found.errors == 0 && found.usage_errors == 0);
@@ -82,12 +95,6 @@ static enum ypi_exit choose(const char *words, int *selected)
         cr_expect_eq(ypi_arrange(&found, &options, selected, &told), YP_OK);
     free(told);
     return code;
-}
-
-static void let_go(void)
-{
-    ypi_collection_clear(&found);
-    ypi_options_clear(&options);
 }
 
 /* Digits of what is selected, as it stands: "45" are both cases of the first fit. What is left out
@@ -115,7 +122,6 @@ static const char *selected_by(const char *words)
         if (i < selected)
             snprintf(digits + i, sizeof digits - (size_t)i, "%d", k);
     }
-    let_go();
     return digits;
 }
 
@@ -127,7 +133,6 @@ static const char *refused_by(const char *words)
     const char *output = capture_end();
     cr_expect_eq(code, YPI_EXIT_USAGE, "%s", words);
     cr_expect_eq(selected, 0);
-    let_go();
     return output;
 }
 
@@ -145,14 +150,10 @@ static void expect_selected(const struct row *table, size_t count)
 }
 #define EXPECT_SELECTED(table) expect_selected(table, sizeof(table) / sizeof *(table))
 
-Test(select, everything_without_a_wish)
-{
-    cr_expect_str_eq(selected_by(""), "012345678");
-}
-
 Test(select, ids)
 {
     static const struct row table[] = {
+        {"", "012345678"},
         {"stress", "4567"},
         {"stress/", "4567"},
         {"stress/rx.c", "456"},
@@ -186,9 +187,12 @@ Test(select, left_out_by_name)
     EXPECT_SELECTED(table);
 }
 
-Test(select, parts)
+Test(select, parts_and_what_has_failed)
 {
     static const struct row table[] = {
+        {"--lf", "012345678"}, /* nothing was run */
+        {"--ff", "012345678"},
+        {"--sw", "012345678"},
         {"--shard=1/1", "012345678"},
         {"--shard=1/2", "02468"},
         {"--shard=2/2", "1357"},
@@ -223,13 +227,6 @@ Test(select, another_order)
     const char *some = selected_by("--shuffle|1|-kfit");
     cr_expect_eq(strlen(some), 4);
     expect_same_order(some, first);
-}
-
-Test(select, nothing_has_failed_where_nothing_was_run)
-{
-    static const struct row table[] = {
-        {"--lf", "012345678"}, {"--ff", "012345678"}, {"--sw", "012345678"}};
-    EXPECT_SELECTED(table);
 }
 
 /* Those that name the relation name the cases that it reads, too, and no other relation. */
@@ -269,6 +266,7 @@ Test(select, relations_by_id_bring_their_cases)
                         (char *)(uintptr_t)table[i].words[1]};
         int selected = 0;
         int reads = 0;
+        let_go();
         cr_assert_eq(ypi_options_read(&options, table[i].words[1] != NULL ? 3 : 2, argv),
                      YPI_EXIT_OK);
         ypi_collect(&found, &options, (struct ypi_tests){tests, tests + 4});
@@ -278,7 +276,6 @@ Test(select, relations_by_id_bring_their_cases)
             reads += found.cases[k]->test == &gemm;
         cr_expect(selected == table[i].selected && reads == table[i].reads, "%zu: %d, %d", i,
                   selected, reads);
-        let_go();
     }
 }
 
@@ -365,7 +362,6 @@ Test(select, together)
     cr_expect_eq(choose("--set=n=7|-kgemm and cpu", &selected), YPI_EXIT_OK);
     cr_assert_eq(selected, 1);
     cr_expect_str_eq(found.cases[0]->id, "perf/gemm.c::Gemm[n=7-cpu]");
-    let_go();
 }
 
 Test(select, among_nothing)
@@ -376,5 +372,4 @@ Test(select, among_nothing)
     cr_assert_eq(ypi_options_read(&options, 1, argv), YPI_EXIT_OK);
     cr_expect_eq(ypi_select(&none, &options, &selected), YPI_EXIT_OK);
     cr_expect_eq(selected, 0);
-    ypi_options_clear(&options);
 }
