@@ -762,46 +762,6 @@ Test(measure, bounds_are_sent)
     cr_expect_eq(b[6].ceiling, YP_NO_CEILING);
 }
 
-Test(measure, nothing_is_timed_where_others_may_run)
-{
-    static const struct yp_test parallel = {.name = "t", .parallel = true};
-    subject.test = &parallel;
-    LEAVES(yp_measure (t, "fit") { clock_seconds += 1; });
-    cr_expect_str_eq(failure, "yp_measure 'fit' in a test that declares .parallel: others may run "
-                              "beside it, so nothing in it can be timed");
-}
-
-static void measure_inside(void)
-{
-    yp_measure (t, "inner") {
-        clock_seconds += 1;
-    }
-}
-
-static void phase_inside(void)
-{
-    yp_phase (t, "b") {
-        clock_seconds += 1;
-    }
-}
-
-Test(measure, is_not_nested)
-{
-    LEAVES(yp_measure (t, "outer") { measure_inside(); });
-    cr_expect_str_eq(failure,
-                     "yp_measure 'inner' inside another yp_measure: use yp_phase for a part");
-}
-
-Test(measure, phases_have_their_place)
-{
-    LEAVES(phase_inside());
-    cr_expect_str_eq(failure, "yp_phase 'b' outside yp_measure");
-    LEAVES(yp_measure(t, "fit") { yp_phase(t, "a") { phase_inside();
-}
-});
-cr_expect_str_eq(failure, "yp_phase 'b' inside another phase");
-}
-
 static void run_phases(int count)
 {
     yp_measure (t, "fit", .samples = 2) {
@@ -819,9 +779,90 @@ Test(measure, phases_are_counted)
 {
     run_phases(YPI_PHASES_MAX);
     cr_expect_eq(sent.phase_count, YPI_PHASES_MAX);
-    LEAVES(run_phases(YPI_PHASES_MAX + 1));
-    cr_expect_str_eq(failure, "phase 'p8' of 'fit' is one too many: at most 8");
 }
+
+static void measure_inside(void)
+{
+    yp_measure (t, "inner")
+        clock_seconds += 1;
+}
+
+static void phase_inside(void)
+{
+    yp_phase (t, "b")
+        clock_seconds += 1;
+}
+
+static void pause_inside(void)
+{
+    yp_pause(t) clock_seconds += 1;
+}
+
+static void rate_often(int count)
+{
+    for (int i = 0; i < count; i++) {
+        char name[] = {(char)('a' + i), '\0'};
+        yp_rate(t, name, 1);
+    }
+}
+
+/* What follows `message` leaves the body, and this is said. */
+#define SAYS(message, ...) \
+    do { \
+        LEAVES(__VA_ARGS__); \
+        cr_expect_str_eq(failure, message, "%s", failure); \
+    } while (0)
+
+/* clang-format off */
+Test(measure, parts_have_their_place)
+{
+    static const char left_early[] = " was left by break, continue or goto: its end was not seen";
+    static const char no_clock[] = "yp_iteration_time outside a yp_measure with .manual_time";
+    char long_name[YPI_NAME_MAX + 1] = "", wanted[128];
+    memset(long_name, 'x', YPI_NAME_MAX);
+    SAYS("yp_measure 'inner' inside another yp_measure: use yp_phase for a part",
+         yp_measure (t, "outer") measure_inside());
+    SAYS("yp_phase 'b' outside yp_measure", phase_inside());
+    SAYS("yp_phase 'b' inside another phase",
+         yp_measure (t, "fit") { yp_phase (t, "a") phase_inside(); });
+    SAYS("yp_phase 'b' inside a pause", yp_measure (t, "fit") { yp_pause(t) phase_inside(); });
+    SAYS("phase 'p8' of 'fit' is one too many: at most 8", run_phases(YPI_PHASES_MAX + 1));
+    snprintf(wanted, sizeof wanted, "yp_phase 'p'%s", left_early);
+    SAYS(wanted, yp_measure (t, "fit") { yp_phase (t, "p") break; });
+    LEAVES(yp_measure (t, "fit") { yp_phase (t, long_name) break; });
+    cr_expect_not_null(strstr(failure, "64 characters"), "%s", failure);
+    SAYS("yp_pause outside yp_measure", pause_inside());
+    SAYS("yp_pause inside another phase",
+         yp_measure (t, "fit") { yp_phase (t, "p") pause_inside(); });
+    SAYS("yp_pause inside a pause", yp_measure (t, "fit") { yp_pause(t) pause_inside(); });
+    snprintf(wanted, sizeof wanted, "a yp_pause%s", left_early);
+    SAYS(wanted, yp_measure (t, "fit") { yp_pause(t) break; });
+    SAYS("yp_pause in yp_serve: what a request waits for is part of its time",
+         yp_serve (t, "e", .rate = 1000, .requests = 5) pause_inside());
+    SAYS("yp_rate 'r' outside yp_measure", yp_rate(t, "r", 1));
+    SAYS("yp_average 'r' in 'a': nan: allowed is a finite number",
+         yp_measure (t, "a") yp_average(t, "r", NAN));
+    SAYS("'q' in 'b' is one too many: at most 16", yp_measure (t, "b") rate_often(17));
+    SAYS(no_clock, yp_iteration_time(t, 1));
+    SAYS(no_clock, yp_measure (t, "a") yp_iteration_time(t, 1));
+    SAYS("yp_measure 'c' has .manual_time: yp_iteration_time was called 0 times in 1 iterations",
+         yp_measure (t, "c", .manual_time = true) clock_seconds += 1);
+    SAYS("yp_measure 'd' has .manual_time: yp_iteration_time was called 2 times in 1 iterations",
+         yp_measure (t, "d", .manual_time = true) {
+             yp_iteration_time(t, 1);
+             yp_iteration_time(t, 1);
+         });
+    static const double wrong[] = {0, -1, NAN, INFINITY};
+    for (volatile int i = 0; i < 4; i++) {
+        LEAVES(yp_measure (t, "b", .manual_time = true) yp_iteration_time(t, wrong[i]));
+        cr_expect_not_null(strstr(failure, "allowed are finite seconds above 0"), "%s", failure);
+    }
+    static const struct yp_test parallel = {.name = "t", .parallel = true};
+    subject.test = &parallel;
+    SAYS("yp_measure 'fit' in a test that declares .parallel: others may run beside it, so "
+         "nothing in it can be timed", yp_measure (t, "fit") clock_seconds += 1);
+}
+/* clang-format on */
 
 /* -- budgets ------------------------------------------------------------------------------- */
 
@@ -989,26 +1030,6 @@ Test(measure, instructions_are_counted_three_times)
         iterations++;
     }
     cr_expect_eq(sent.counts[YP_INSTRUCTIONS].source, YPI_NOT_COUNTED);
-}
-
-Test(measure, a_phase_is_not_left_by_break)
-{
-    LEAVES(yp_measure (t, "fit") {
-        yp_phase (t, "forward") {
-            break;
-        }
-        clock_seconds += 1e-3;
-    });
-    cr_expect_str_eq(failure, "yp_phase 'forward' was left by break, continue or goto: its end was "
-                              "not seen");
-}
-
-Test(measure, a_name_of_a_phase_has_its_length)
-{
-    char name[YPI_NAME_MAX + 1] = "";
-    memset(name, 'x', YPI_NAME_MAX);
-    LEAVES(yp_measure (t, "fit"){yp_phase (t, name){}});
-    cr_expect(strstr(failure, "64 characters") != NULL, "%s", failure);
 }
 
 /* -- on an accelerator ------------------------------------------------------------------------ */
@@ -1480,34 +1501,6 @@ Test(measure, what_is_paused_is_not_counted)
     cr_expect_eq(toggled, 8);
 }
 
-static void pause_in_vain(void)
-{
-    yp_pause(t)
-    {
-        cr_expect_fail("not reached");
-    }
-}
-
-Test(measure, pauses_have_their_place)
-{
-    LEAVES(pause_in_vain());
-    cr_expect_str_eq(failure, "yp_pause outside yp_measure");
-    LEAVES(yp_measure (t, "a") {
-        yp_phase (t, "p")
-            pause_in_vain();
-    });
-    cr_expect_str_eq(failure, "yp_pause inside another phase");
-    LEAVES(yp_measure (t, "b") { yp_pause(t) pause_in_vain(); });
-    cr_expect_str_eq(failure, "yp_pause inside a pause");
-    LEAVES(yp_measure (t, "c"){yp_pause(t){yp_phase (t, "p"){}}});
-    cr_expect_str_eq(failure, "yp_phase 'p' inside a pause");
-    LEAVES(yp_measure (t, "d") { yp_pause(t) break; });
-    cr_expect_str_eq(failure,
-                     "a yp_pause was left by break, continue or goto: its end was not seen");
-    LEAVES(yp_serve (t, "e", .rate = 1000, .requests = 5) pause_in_vain());
-    cr_expect_str_eq(failure, "yp_pause in yp_serve: what a request waits for is part of its time");
-}
-
 Test(measure, what_iterations_did_is_averaged)
 {
     int iterations = 0;
@@ -1542,24 +1535,12 @@ Test(measure, a_rate_has_the_interval_of_its_time)
     cr_expect_float_eq(valued[1].high, -2000, 1e-6, "%g", valued[1].high);
 }
 
-Test(measure, what_iterations_did_has_its_place)
+Test(measure, a_rate_of_what_is_not_timed_is_no_number)
 {
-    LEAVES(yp_rate(t, "r", 1));
-    cr_expect_str_eq(failure, "yp_rate 'r' outside yp_measure");
-    LEAVES(yp_measure (t, "a") yp_average(t, "r", NAN));
-    cr_expect_str_eq(failure, "yp_average 'r' in 'a': nan: allowed is a finite number");
-    LEAVES(yp_measure (t, "b") {
-        for (int i = 0; i < 17; i++) {
-            char name[] = {(char)('a' + i), '\0'};
-            yp_rate(t, name, 1);
-        }
-    });
-    cr_expect_str_eq(failure, "'q' in 'b' is one too many: at most 16");
     job.untimed = true;
     yp_measure (t, "c")
         yp_rate(t, "r", 1);
-    cr_expect(valued_count == 1 && isnan(valued[0].value) && valued[0].of_speed,
-              "NaN where nothing is timed");
+    cr_expect(valued_count == 1 && isnan(valued[0].value) && valued[0].of_speed);
 }
 
 Test(measure, a_clock_of_the_body_s_own)
@@ -1576,28 +1557,6 @@ Test(measure, a_clock_of_the_body_s_own)
     }
     cr_expect(sent.batch > 1);
     expect_samples(1e-6);
-}
-
-Test(measure, a_clock_of_the_body_s_own_is_asked_once_an_iteration)
-{
-    static const double wrong[] = {0, -1, NAN, INFINITY};
-    LEAVES(yp_iteration_time(t, 1));
-    cr_expect_str_eq(failure, "yp_iteration_time outside a yp_measure with .manual_time");
-    LEAVES(yp_measure (t, "a") yp_iteration_time(t, 1));
-    cr_expect_str_eq(failure, "yp_iteration_time outside a yp_measure with .manual_time");
-    for (volatile int i = 0; i < 4; i++) {
-        LEAVES(yp_measure (t, "b", .manual_time = true) yp_iteration_time(t, wrong[i]));
-        cr_expect_not_null(strstr(failure, "allowed are finite seconds above 0"), "%s", failure);
-    }
-    LEAVES(yp_measure (t, "c", .manual_time = true) clock_seconds += 1);
-    cr_expect_str_eq(failure,
-                     "yp_measure 'c' has .manual_time: yp_iteration_time was called 0 times "
-                     "in 1 iterations");
-    LEAVES(yp_measure (t, "d", .manual_time = true) {
-        yp_iteration_time(t, 1);
-        yp_iteration_time(t, 1);
-    });
-    cr_expect_not_null(strstr(failure, "called 2 times in 1 iterations"), "%s", failure);
 }
 
 /* -- in turns ------------------------------------------------------------------------------ */
