@@ -1,29 +1,13 @@
 /*
  * Estimates against references computed apart, and the interval's promise by simulation.
  *
- * stats_reference.h is made by stats_reference.py. The numbers in the two tables here come from
- * numpy 2.4 (quantiles) and exact fractions or sixty digits (all else):
+ * Of the ranks, C(n, k) / 2^n is summed from the middle outwards with sixty digits:
  *
- *     from decimal import Decimal as D, getcontext; from fractions import Fraction as F
- *     import numpy as np; getcontext().prec = 60
- *     for value in (lambda k: (k * 37 % 101) / 8, lambda k: k % 5,
- *                   lambda k: 1e9 + (k * 7 % 23) / 1024, lambda k: (-1) ** k * (k + 0.5)):
- *         for n in (1, 2, 7, 10, 101):
- *             x = [float(value(k)) for k in range(n)]
- *             mean = sum(map(F, x)) / n
- *             var = sum((F(v) - mean) ** 2 for v in x) / max(n - 1, 1)
- *             print(n, float(mean), float((D(var.numerator) / D(var.denominator)).sqrt()),
- *                   [float(np.quantile(x, p)) for p in (0.1, 0.25, 0.5, 0.99)])
- *     for n in (1, 2, 3, 7, 8, 9, 10, 20, 30, 101, 1000, 9999, 10**5, 10**6):
- *         middle = D(1)                           # C(n, n // 2) / 2^n
- *         for i in range(1, n // 2 + 1): middle *= D(2 * i - 1) / (2 * i)
- *         if n % 2: middle *= D(n) / (n + 1)
- *         for coverage in ("0.5", "0.95", "0.99", "0.999"):
- *             low, inside = (n - 1) // 2, D(0) if n % 2 else middle
- *             w = middle if n % 2 else middle * (n // 2) / (n // 2 + 1)
- *             while low > 0 and inside < D(coverage):
- *                 inside += 2 * w; w = w * low / (n - low + 1); low -= 1
- *             print(n, coverage, low, float(inside))
+ *     middle = C(n, n // 2) / 2^n
+ *     low, inside = (n - 1) // 2, 0 if n % 2 else middle
+ *     w = middle if n % 2 else middle * (n // 2) / (n // 2 + 1)
+ *     while low > 0 and inside < coverage:
+ *         inside += 2 * w; w = w * low / (n - low + 1); low -= 1
  */
 #include <criterion/criterion.h>
 
@@ -38,130 +22,25 @@
 #include "base/numbers/stats.h"
 #include "tests/unit/base/stats_reference.h"
 
-enum set { UNIFORM, TIES, OFFSET, SIGNS };
-
-static double member(enum set set, int k)
-{
-    switch (set) {
-    case UNIFORM:
-        return k * 37 % 101 / 8.0;
-    case TIES:
-        return k % 5;
-    case OFFSET:
-        return 1e9 + k * 7 % 23 / 1024.0;
-    default:
-        return (k % 2 ? -1 : 1) * (k + 0.5);
-    }
-}
-
-static const struct {
-    enum set set;
-    int count;
-    double mean, sd;
-    double quantiles[4]; /* 0.1, 0.25, 0.5, 0.99 */
-} sample_table[] = {
-    {UNIFORM, 1, 0.0, 0.0, {0.0, 0.0, 0.0, 0.0}},
-    {UNIFORM, 2, 2.3125, 3.2703688629877825, {0.4625, 1.15625, 2.3125, 4.57875}},
-    {UNIFORM,
-     7,
-     4.857142857142857,
-     3.9662827445258877,
-     {0.7500000000000001, 1.875, 4.625, 10.424999999999999}},
-    {UNIFORM, 10, 5.6625, 3.969086271843097, {1.125, 2.8125, 5.25, 11.6375}},
-    {UNIFORM, 101, 6.25, 3.662521330995903, {1.25, 3.125, 6.25, 12.375}},
-    {TIES, 1, 0.0, 0.0, {0.0, 0.0, 0.0, 0.0}},
-    {TIES, 2, 0.5, 0.7071067811865476, {0.1, 0.25, 0.5, 0.99}},
-    {TIES, 7, 1.5714285714285714, 1.511857892036909, {0.0, 0.5, 1.0, 3.9399999999999995}},
-    {TIES, 10, 2.0, 1.4907119849998598, {0.0, 1.0, 2.0, 4.0}},
-    {TIES, 101, 1.9801980198019802, 1.428147037386571, {0.0, 1.0, 2.0, 4.0}},
-    {OFFSET, 1, 1000000000.0, 0.0, {1000000000.0, 1000000000.0, 1000000000.0, 1000000000.0}},
-    {OFFSET,
-     2,
-     1000000000.003418,
-     0.004833737762017415,
-     {1000000000.0006835, 1000000000.001709, 1000000000.003418, 1000000000.0067676}},
-    {OFFSET,
-     7,
-     1000000000.0108817,
-     0.007425056100853276,
-     {1000000000.0029297, 1000000000.0058594, 1000000000.0117188, 1000000000.0203906}},
-    {OFFSET,
-     10,
-     1000000000.0105469,
-     0.006886900802920776,
-     {1000000000.0026367, 1000000000.0053711, 1000000000.0107422, 1000000000.020332}},
-    {OFFSET,
-     101,
-     1000000000.0106648,
-     0.006521336628862332,
-     {1000000000.0019531, 1000000000.0048828, 1000000000.0107422, 1000000000.0214844}},
-    {SIGNS, 1, 0.5, 0.0, {0.5, 0.5, 0.5, 0.5}},
-    {SIGNS, 2, -0.5, 1.4142135623730951, {-1.3, -1.0, -0.5, 0.48}},
-    {SIGNS, 7, 0.5, 4.320493798938574, {-4.3, -2.5, 0.5, 6.379999999999999}},
-    {SIGNS, 10, -0.5, 6.0553007081949835, {-7.7, -5.0, -0.5, 8.32}},
-    {SIGNS, 101, 0.5, 58.60034129593445, {-79.5, -49.5, 0.5, 98.5}},
-};
-
 static const struct {
     size_t count;
     double coverage;
     size_t low;
     double reached;
 } rank_table[] = {
-    {1, 0.5, 0, 0.0},
-    {1, 0.95, 0, 0.0},
     {1, 0.99, 0, 0.0},
-    {1, 0.999, 0, 0.0},
     {2, 0.5, 0, 0.5},
-    {2, 0.95, 0, 0.5},
-    {2, 0.99, 0, 0.5},
-    {2, 0.999, 0, 0.5},
-    {3, 0.5, 0, 0.75},
-    {3, 0.95, 0, 0.75},
-    {3, 0.99, 0, 0.75},
-    {3, 0.999, 0, 0.75},
-    {7, 0.5, 2, 0.546875},
-    {7, 0.95, 0, 0.984375},
     {7, 0.99, 0, 0.984375},
-    {7, 0.999, 0, 0.984375},
-    {8, 0.5, 2, 0.7109375},
-    {8, 0.95, 0, 0.9921875},
     {8, 0.99, 0, 0.9921875},
-    {8, 0.999, 0, 0.9921875},
-    {9, 0.5, 2, 0.8203125},
     {9, 0.95, 1, 0.9609375},
-    {9, 0.99, 0, 0.99609375},
-    {9, 0.999, 0, 0.99609375},
-    {10, 0.5, 3, 0.65625},
     {10, 0.95, 1, 0.978515625},
     {10, 0.99, 0, 0.998046875},
-    {10, 0.999, 0, 0.998046875},
-    {20, 0.5, 7, 0.7368240356445312},
-    {20, 0.95, 5, 0.9586105346679688},
-    {20, 0.99, 3, 0.9974231719970703},
-    {20, 0.999, 2, 0.9995975494384766},
-    {30, 0.5, 12, 0.638405391946435},
-    {30, 0.95, 9, 0.9572260547429323},
     {30, 0.99, 7, 0.9947771206498146},
-    {30, 0.999, 5, 0.9996750857681036},
-    {101, 0.5, 46, 0.5738399845330061},
-    {101, 0.95, 40, 0.9539559330706572},
-    {101, 0.99, 37, 0.9906649518793552},
     {101, 0.999, 33, 0.9993587514978304},
     {1000, 0.5, 488, 0.5329548783472139},
-    {1000, 0.95, 468, 0.9537088026395019},
-    {1000, 0.99, 458, 0.9913600509977395},
-    {1000, 0.999, 447, 0.9991100140352307},
-    {9999, 0.5, 4965, 0.5035151392357085},
-    {9999, 0.95, 4901, 0.9500210895282057},
     {9999, 0.99, 4870, 0.9901271382490906},
-    {9999, 0.999, 4834, 0.9990346567202593},
-    {100000, 0.5, 49892, 0.5034255012022768},
     {100000, 0.95, 49689, 0.9504442853304751},
-    {100000, 0.99, 49592, 0.990041541198719},
-    {100000, 0.999, 49479, 0.9990050754180471},
     {1000000, 0.5, 499662, 0.5003242156017604},
-    {1000000, 0.95, 499019, 0.9501210313476319},
     {1000000, 0.99, 498711, 0.9900338398639931},
     {1000000, 0.999, 498354, 0.9990016904351567},
 };
@@ -177,29 +56,6 @@ static int ascending(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
-}
-
-Test(stats, agrees_with_references)
-{
-    const double parts[4] = {0.1, 0.25, 0.5, 0.99};
-    for (size_t t = 0; t < sizeof sample_table / sizeof *sample_table; t++) {
-        double x[101], before[101];
-        int n = sample_table[t].count;
-        for (int k = 0; k < n; k++)
-            before[k] = x[k] = member(sample_table[t].set, k);
-        struct ypi_estimate e = ypi_estimate(x, (size_t)n);
-        cr_expect(memcmp(x, before, (size_t)n * sizeof *x) == 0, "the samples were changed");
-        cr_expect_eq(e.count, (size_t)n);
-        expect_near(e.mean, sample_table[t].mean, sample_table[t].mean, "mean");
-        expect_near(e.sd, sample_table[t].sd, sample_table[t].sd, "sd");
-        expect_near(e.median, sample_table[t].quantiles[2], e.median, "median");
-        qsort(x, (size_t)n, sizeof *x, ascending);
-        for (int q = 0; q < 4; q++)
-            expect_near(ypi_quantile_sorted(x, (size_t)n, parts[q]), sample_table[t].quantiles[q],
-                        sample_table[t].quantiles[q], "quantile");
-        cr_expect_eq(e.min, x[0]);
-        cr_expect_eq(e.max, x[n - 1]);
-    }
 }
 
 Test(stats, ranks_are_those_of_the_exact_binomial)
@@ -365,7 +221,7 @@ Test(stats, infinities_spoil_no_more_than_they_must)
 
 #define CAPACITY 100000
 
-/* As stats_reference.py makes them. One operation a statement, so that no compiler makes one
+/* The data of stats_reference.h. One operation a statement, so that no compiler makes one
  * rounding of two. */
 static double knuth(uint64_t *state)
 {
@@ -462,10 +318,12 @@ static void expect_same(double got, double expected, const char *what, size_t ro
 
 Test(stats, estimates_are_those_of_the_reference)
 {
-    static double x[CAPACITY];
+    static double x[CAPACITY], before[CAPACITY];
     for (size_t t = 0; t < sizeof reference_estimates / sizeof *reference_estimates; t++) {
         fill(x, reference_estimates[t].data, reference_estimates[t].count, 1);
         struct ypi_estimate e = ypi_estimate(x, reference_estimates[t].count);
+        fill(before, reference_estimates[t].data, reference_estimates[t].count, 1);
+        cr_expect(memcmp(x, before, sizeof x) == 0, "row %zu: the samples were changed", t);
         expect_same(e.mean, reference_estimates[t].mean, "mean", t);
         expect_same(e.sd, reference_estimates[t].sd, "sd", t);
         expect_same(e.median, reference_estimates[t].median, "median", t);
@@ -583,9 +441,14 @@ Test(stats, outliers_are_beyond_the_fences)
 
 Test(stats, quantiles_need_what_they_need)
 {
-    for (size_t t = 0; t < sizeof reference_needs / sizeof *reference_needs; t++)
-        cr_expect_eq(ypi_quantile_needs(reference_needs[t].q), reference_needs[t].count, "%g: %zu",
-                     reference_needs[t].q, ypi_quantile_needs(reference_needs[t].q));
+    static const struct {
+        double q;
+        size_t count;
+    } table[] = {{0, 1},      {0.01, 1},     {0.011, 2},        {0.5, 7},           {0.9, 44},
+                 {0.99, 459}, {0.999, 4603}, {0.99999, 460515}, {0.999999, 4605168}};
+    for (size_t t = 0; t < sizeof table / sizeof *table; t++)
+        cr_expect_eq(ypi_quantile_needs(table[t].q), table[t].count, "%g: %zu", table[t].q,
+                     ypi_quantile_needs(table[t].q));
     for (size_t n = 1; n <= 200; n++) { /* 0.01 is met, to rounding */
         double q = pow(0.01, 1 / (double)n);
         cr_expect_eq(ypi_quantile_needs(q), n, "%.17g: %zu", q, ypi_quantile_needs(q));
