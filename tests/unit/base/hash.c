@@ -1,4 +1,4 @@
-/* Hashes of data: sums that do not depend on who adds them, or with which instructions. */
+/* Hashes of data: one definition, that of every version; sums of terms depend on nobody's order. */
 #include <criterion/criterion.h>
 
 /* The versions that the processor here would not choose are tested too. */
@@ -6,9 +6,6 @@
 #include "base/numbers/hash.c"
 #undef yp_hash_f32
 uint64_t yp_hash_f32(uint64_t first, const float *values, size_t count);
-
-#include <math.h>
-#include <stdlib.h>
 
 enum { COUNT = 5000 };
 
@@ -66,94 +63,4 @@ Test(hash, every_version_gives_the_same_sum)
                 cr_expect_eq(hash_avx512(first, data + offset, counts[i]), expected);
 #endif
         }
-}
-
-Test(hash, tiles_add_up_in_any_order)
-{
-    const float *data = values();
-    uint64_t whole = yp_hash_f32(77, data, COUNT);
-    const size_t tiles[] = {1, 3, 64, 256, 1000, 4999};
-    for (size_t t = 0; t < sizeof tiles / sizeof *tiles; t++) {
-        uint64_t forwards = 0, backwards = 0;
-        size_t count = (COUNT + tiles[t] - 1) / tiles[t];
-        for (size_t i = 0; i < count; i++) {
-            size_t a = i * tiles[t], b = (count - 1 - i) * tiles[t];
-            size_t na = COUNT - a < tiles[t] ? COUNT - a : tiles[t];
-            size_t nb = COUNT - b < tiles[t] ? COUNT - b : tiles[t];
-            forwards += yp_hash_f32(77 + a, data + a, na);
-            backwards += yp_hash_f32(77 + b, data + b, nb);
-        }
-        cr_expect_eq(forwards, whole);
-        cr_expect_eq(backwards, whole);
-    }
-}
-
-static uint64_t with_bits(uint32_t flip, size_t at)
-{
-    float data[64];
-    memcpy(data, values(), sizeof data);
-    uint32_t bits;
-    memcpy(&bits, data + at, sizeof bits);
-    bits ^= flip;
-    memcpy(data + at, &bits, sizeof bits);
-    return yp_hash_f32(0, data, 64);
-}
-
-/* A bit of one value moves half the bits of its term. The change of the sum is a difference of
- * two such terms, whose bits are fair too: of 2048 changes, 32 bits on average, each of standard
- * deviation 4; the mean of all within five of its own. */
-Test(hash, every_bit_of_every_value_counts)
-{
-    uint64_t original = with_bits(0, 0);
-    double moved = 0;
-    for (size_t at = 0; at < 64; at++)
-        for (int bit = 0; bit < 32; bit++) {
-            uint64_t change = with_bits(1u << bit, at) ^ original;
-            cr_expect(change != 0, "value %zu, bit %d", at, bit);
-            moved += __builtin_popcountll(change);
-        }
-    cr_expect_float_eq(moved / 2048, 32, 5 * 4 / sqrt(2048));
-}
-
-Test(hash, order_place_and_sign_of_zero_count)
-{
-    const float *data = values();
-    float swapped[COUNT];
-    memcpy(swapped, data, sizeof swapped);
-    swapped[10] = data[11];
-    swapped[11] = data[10];
-    cr_expect(yp_hash_f32(0, swapped, COUNT) != yp_hash_f32(0, data, COUNT), "neighbours");
-    memcpy(swapped, data, sizeof swapped);
-    swapped[0] = data[COUNT - 1];
-    swapped[COUNT - 1] = data[0];
-    cr_expect(yp_hash_f32(0, swapped, COUNT) != yp_hash_f32(0, data, COUNT), "ends");
-    cr_expect(yp_hash_f32(1, data, COUNT) != yp_hash_f32(0, data, COUNT), "place");
-
-    const float zeros[2] = {0.0F, 0.0F}, signs[2] = {0.0F, -0.0F};
-    cr_expect(yp_hash_f32(0, zeros, 2) != yp_hash_f32(0, signs, 2), "sign of zero");
-    cr_expect(yp_hash_f32(0, zeros, 2) != yp_hash_f32(0, zeros, 1), "one zero more");
-}
-
-static int by_word(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
-}
-
-/* A million pairs of index and value, the values close together as in real data: none may meet
- * (by chance two would with 3e-8). */
-Test(hash, terms_do_not_meet)
-{
-    enum { INDICES = 1000, VALUES = 1000 };
-    uint64_t *terms = malloc(sizeof *terms * INDICES * VALUES);
-    cr_assert(terms != NULL);
-    for (int i = 0; i < INDICES; i++)
-        for (int v = 0; v < VALUES; v++) {
-            float value = (float)v / 1024;
-            terms[i * VALUES + v] = yp_hash_f32((uint64_t)i * 65536, &value, 1);
-        }
-    qsort(terms, INDICES * VALUES, sizeof *terms, by_word);
-    for (int i = 1; i < INDICES * VALUES; i++)
-        cr_assert(terms[i] != terms[i - 1]);
-    free(terms);
 }

@@ -86,18 +86,6 @@ Test(stats, a_coverage_met_exactly_is_met)
     }
 }
 
-Test(stats, few_samples_give_all_there_is)
-{
-    const double x[7] = {4, 1, 7, 3, 6, 2, 5};
-    for (size_t n = 1; n <= 7; n++) {
-        struct ypi_estimate e = ypi_estimate(x, n);
-        cr_expect(e.low == e.min && e.high == e.max, "%zu", n);
-        cr_expect_eq(e.coverage, 1 - ldexp(1, 1 - (int)n), "%zu: %.17g", n, e.coverage);
-    }
-    struct ypi_estimate one = ypi_estimate(x, 1);
-    cr_expect(one.median == 4 && one.mean == 4 && one.sd == 0 && one.coverage == 0);
-}
-
 /* 1 to n in an order without drift, n and 7 with no common factor. */
 static struct ypi_estimate estimate_of_ranks(int n)
 {
@@ -105,19 +93,6 @@ static struct ypi_estimate estimate_of_ranks(int n)
     for (int i = 0; i < n; i++)
         x[i] = 1 + i * 7 % n;
     return ypi_estimate(x, (size_t)n);
-}
-
-/* 10 samples: 2 * 2^-10 is below 1 %, 2 * 11 * 2^-10 is not. 30: ranks 8 to 23, counted from 1. */
-Test(stats, the_interval_is_the_narrowest_that_holds)
-{
-    struct ypi_estimate e = estimate_of_ranks(30);
-    cr_expect(e.low == 8 && e.high == 23 && e.median == 15.5 && e.effective == 30);
-    e = estimate_of_ranks(10);
-    cr_expect(e.low == 1 && e.high == 10 && e.median == 5.5);
-    e = estimate_of_ranks(11);
-    cr_expect(e.low == 1 && e.high == 11, "one sample off either end is 1.2 %%: too much");
-    e = estimate_of_ranks(12);
-    cr_expect(e.low == 2 && e.high == 11, "and of 12 it is 0.6 %%");
 }
 
 static void expect_nothing(struct ypi_estimate e)
@@ -391,36 +366,6 @@ Test(stats, drift_makes_the_interval_wide)
     cr_expect(seven.autocorrelation == 0 && seven.effective == 7, "too few to tell");
 }
 
-/* Up and down in `period` samples, an even number. */
-static void fill_waves(double *out, size_t count, size_t period)
-{
-    for (size_t i = 0; i < count; i++) {
-        size_t phase = i % period;
-        out[i] = (double)(phase < period / 2 ? phase : period - phase);
-    }
-}
-
-/* The slower the waves, the fewer samples each counts for, and the interval holds the one that
- * as many independent samples would have. */
-Test(stats, correlation_never_narrows)
-{
-    static double x[2000];
-    double share = 1;
-    for (size_t period = 8; period <= 200; period += 4) {
-        size_t n = 10 * period, low, high;
-        ypi_median_ranks(n, 0.99, &low, &high);
-        fill_waves(x, n, period);
-        struct ypi_estimate e = ypi_estimate(x, n);
-        cr_expect(e.effective < share * (double)n, "%zu: %g of %zu", period, e.effective, n);
-        share = e.effective / (double)n;
-        qsort(x, n, sizeof *x, ascending);
-        cr_expect(e.low <= x[low] && e.high >= x[high], "%zu: [%g, %g]", period, e.low, e.high);
-    }
-    cr_expect(share < 0.002, "%g", share);
-    fill_waves(x, 2000, 2);
-    cr_expect(ypi_estimate(x, 2000).effective == 2000, "alternating: not more than there are");
-}
-
 /* 23 samples from 2 to 4 with those as quartiles: fences at -1 and 7, at -4 and 10. On a fence
  * is not beyond it. */
 Test(stats, outliers_are_beyond_the_fences)
@@ -604,20 +549,6 @@ Test(stats, no_line_through_nothing)
         cr_expect(no_line(spoilt, x, 4) && no_line(x, spoilt, 4));
         cr_expect(isnan(ypi_theil_sen(spoilt, x, 4)) && isnan(ypi_theil_sen(x, spoilt, 4)));
     }
-}
-
-/* Memory that grows by 3 a step, with two heaps taken for good and one sample far off. */
-Test(stats, steps_do_not_move_theil_sen)
-{
-    double x[100], y[100];
-    for (int i = 0; i < 100; i++) {
-        x[i] = i;
-        y[i] = 3 * i + (i % 2 ? 0.25 : -0.25) + (i == 50 ? 1e6 : 0) + (i > 95 ? 4096 : 0);
-    }
-    struct ypi_line line = ypi_line(x, y, 100);
-    double slope = ypi_theil_sen(x, y, 100);
-    cr_expect(fabs(slope - 3) < 0.05, "%g", slope);
-    cr_expect(fabs(line.slope - 3) > 1 && line.low < 3 && line.high > 3, "%g", line.slope);
 }
 
 static double exponential(struct ypi_seed *seed)
