@@ -5,6 +5,7 @@
  *     set TABLE COLUMN VALUE   of every row; VALUE is null, iNUMBER, rNUMBER, tTEXT or xHEX
  *     drop TABLE               it is not there
  *     view TABLE AS SELECT...  it is a view
+ *                              TABLE and COLUMN are names or numbers
  *     byte OFFSET HEX          bytes of the file
  *     end N                    the file ends N bytes earlier
  */
@@ -174,14 +175,25 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 /* -- what is done to it --------------------------------------------------------------------- */
 
-static bool is_column(const char *table, const char *column)
+/* By its name, or as the so-and-so-many-th; NULL: it is not there. */
+static const struct ypi_table *table_of(const char *word)
 {
+    if (word[0] >= '0' && word[0] <= '9')
+        return &ypi_tables[strtoul(word, NULL, 10) % YPI_TABLES];
     for (int i = 0; i < YPI_TABLES; i++)
-        for (size_t k = 0; k < ypi_tables[i].count; k++)
-            if (strcmp(ypi_tables[i].name, table) == 0 &&
-                (column == NULL || strcmp(ypi_tables[i].fields[k].name, column) == 0))
-                return true;
-    return false;
+        if (strcmp(ypi_tables[i].name, word) == 0)
+            return &ypi_tables[i];
+    return NULL;
+}
+
+static const char *column_of(const struct ypi_table *table, const char *word)
+{
+    if (word[0] >= '0' && word[0] <= '9')
+        return table->fields[strtoul(word, NULL, 10) % table->count].name;
+    for (size_t k = 0; k < table->count; k++)
+        if (strcmp(table->fields[k].name, word) == 0)
+            return table->fields[k].name;
+    return NULL;
 }
 
 /* Pairs of digits up to the end of the word. */
@@ -194,12 +206,16 @@ static size_t put_hex(unsigned char *to, size_t room, const char *hex)
     return count;
 }
 
-static void set(sqlite3 *db, const char *table, const char *column, const char *value)
+static void set(sqlite3 *db, const char *table_word, const char *column_word, const char *value)
 {
     sqlite3_stmt *s = NULL;
     unsigned char blob[256];
-    char *sql = ypi_format("UPDATE %s SET %s = ?", table, column);
-    if (is_column(table, column) && sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK) {
+    const struct ypi_table *table = table_of(table_word);
+    const char *column = table != NULL ? column_of(table, column_word) : NULL;
+    if (column == NULL)
+        return;
+    char *sql = ypi_format("UPDATE %s SET %s = ?", table->name, column);
+    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK) {
         if (value[0] == 'i')
             sqlite3_bind_int64(s, 1, strtoll(value + 1, NULL, 10));
         else if (value[0] == 'r')
@@ -215,15 +231,17 @@ static void set(sqlite3 *db, const char *table, const char *column, const char *
     free(sql);
 }
 
-static void replace(sqlite3 *db, const char *table, const char *select)
+static void replace(sqlite3 *db, const char *word, const char *select)
 {
-    char *sql =
-        ypi_format("DROP TABLE %s; CREATE VIEW %s %s", table, table, select != NULL ? select : "");
+    const struct ypi_table *table = table_of(word);
+    /* One statement alone: whatever stands behind it is another's. */
+    if (table == NULL || (select != NULL && strchr(select, ';') != NULL))
+        return;
+    char *sql = ypi_format("DROP TABLE %s; CREATE VIEW %s %s", table->name, table->name,
+                           select != NULL ? select : "");
     if (select == NULL)
         *strchr(sql, ';') = '\0';
-    /* One statement alone: whatever stands behind it is another's. */
-    if (is_column(table, NULL) && (select == NULL || strchr(select, ';') == NULL))
-        sqlite3_exec(db, sql, NULL, NULL, NULL);
+    sqlite3_exec(db, sql, NULL, NULL, NULL);
     free(sql);
 }
 
