@@ -1,5 +1,6 @@
 /* Orders of growth: what is known is found, what cannot be told is not, and how often it errs. */
 #include "base/numbers/order.h"
+#include "base/numbers/splitmix.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -9,22 +10,7 @@ enum { MOST = 64, SEEDS = 4000 };
 enum { CONSTANT, LOG, LINEAR, LINEARITHMIC, SQUARE, CUBE };
 
 static double x[MOST], y[MOST], none[MOST];
-static uint64_t state;
-
-static double uniform(void)
-{
-    state += 0x9e3779b97f4a7c15U;
-    uint64_t z = state;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return ((double)((z ^ (z >> 31)) >> 11) + 0.5) / 9007199254740992.0;
-}
-
-static double normal(void)
-{
-    double r = sqrt(-2 * log(uniform()));
-    return r * cos(2 * M_PI * uniform());
-}
+static struct ypi_seed state;
 
 static double f(int order, double n)
 {
@@ -39,7 +25,7 @@ static struct ypi_orders draw(int order, int count, double low, double high, dou
     for (int i = 0; i < count; i++) {
         double n = low * pow(high / low, (double)i / (count - 1));
         x[i] = log(n);
-        y[i] = log(3e-9 * f(order, n)) + scatter * normal();
+        y[i] = log(3e-9 * f(order, n)) + scatter * ypi_seed_normal(&state);
     }
     const struct ypi_growth_points points = {x, y, none, none, (size_t)count};
     cr_assert(ypi_orders_fit(&points, &found));
@@ -84,7 +70,7 @@ Test(order, false_alarms, .timeout = 120)
         for (int order = 0; order < YPI_ORDERS; order++) {
             int refuted = 0;
             for (uint64_t seed = 0; seed < SEEDS; seed++) {
-                state = seed * 7919 + 1;
+                state = ypi_seed_of(7919, seed, 1);
                 refuted += draw(order, designs[d].count, designs[d].low, designs[d].high,
                                 designs[d].scatter)
                                .of[order]
@@ -101,7 +87,7 @@ static int told(int order, int count, double low, double high, double scatter)
 {
     int right = 0;
     for (uint64_t seed = 0; seed < 1000; seed++) {
-        state = seed * 104729 + 5;
+        state = ypi_seed_of(104729, seed, 5);
         struct ypi_orders found = draw(order, count, low, high, scatter);
         right += alone(&found, order);
     }
@@ -174,7 +160,7 @@ Test(order, the_coefficient_lies_in_its_interval)
 {
     int outside = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        state = seed * 31337 + 3;
+        state = ypi_seed_of(31337, seed, 3);
         struct ypi_orders found = draw(SQUARE, 6, 10, 1e4, 0.05);
         outside += found.of[SQUARE].low > 3e-9 || found.of[SQUARE].high < 3e-9;
     }

@@ -287,20 +287,35 @@ Test(binding, processors_that_are_not_there_are_refused)
     cr_expect_eq(ypi_processors(), before);
 }
 
-Test(binding, threads_take_the_cores_in_turn)
+/* Of those started before the caller is bound, and after: where they are before they are moved does
+ * not count. */
+static void expect_in_turn(bool inherited)
 {
     int order[YPI_CPUS_MAX];
     int uses[YPI_CPUS_MAX] = {0};
     int processors = order_here(order);
-    start_threads(THREADS);
+    if (!inherited)
+        start_threads(THREADS);
     cr_assert_eq(ypi_bind_self(YPI_BIND_CORES), YP_OK);
     cr_expect_eq(processor_of(0), order[0]);
+    if (inherited)
+        start_threads(THREADS);
     cr_expect_eq(ypi_bind_threads(YPI_BIND_CORES), THREADS);
     for (int i = 1; i <= THREADS; i++)
         uses[i % processors]++;
     for (int i = 0; i < processors; i++)
         expect_uses(order, i, uses[i]);
     end_threads();
+}
+
+Test(binding, threads_take_the_cores_in_turn)
+{
+    expect_in_turn(false);
+}
+
+Test(binding, inherited_threads_take_the_cores_in_turn)
+{
+    expect_in_turn(true);
 }
 
 /* Started after, they inherit where their parent is, which is no affinity of their own. */
@@ -316,22 +331,6 @@ Test(binding, threads_that_inherited_a_core_move_on)
     expect_uses(order, 1, 1);
     cr_expect_eq(ypi_bind_threads(YPI_BIND_CORES), 0, "bound already");
     expect_uses(order, 1, 1);
-    end_threads();
-}
-
-/* Where they are before they are moved does not count. */
-Test(binding, inherited_threads_take_the_cores_in_turn)
-{
-    int order[YPI_CPUS_MAX];
-    int uses[YPI_CPUS_MAX] = {0};
-    int processors = order_here(order);
-    cr_assert_eq(ypi_bind_self(YPI_BIND_CORES), YP_OK);
-    start_threads(THREADS);
-    cr_expect_eq(ypi_bind_threads(YPI_BIND_CORES), THREADS);
-    for (int i = 1; i <= THREADS; i++)
-        uses[i % processors]++;
-    for (int i = 0; i < processors; i++)
-        expect_uses(order, i, uses[i]);
     end_threads();
 }
 

@@ -1,8 +1,10 @@
 /* The machine: its picture, and figures that are stored, found again and replaced. */
 #include "machine/machine.h"
 
+#include "base/system/file.h"
 #include "device/cpu/topology.h"
 #include "harness/record/schema.h"
+#include "tests/unit/harness/capture.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -26,9 +28,7 @@ static void make_directory(void)
 
 static void remove_directory(void)
 {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", directory);
-    cr_assert_eq(system(command), 0);
+    ypi_remove_tree(directory);
 }
 
 TestSuite(machine, .init = make_directory, .fini = remove_directory, .timeout = 60);
@@ -267,28 +267,17 @@ Test(machine, storage_that_cannot_be_is_refused)
 
 /* -- the command --------------------------------------------------------------------------- */
 
-static char output[8192];
+static const char *output;
 
 static int command(const char *option)
 {
     char words[4][128] = {"machine", "--history", "", ""};
-    char *argv[5] = {words[0], words[1], words[2], NULL, NULL};
+    char *argv[5] = {words[0], words[1], words[2], option != NULL ? words[3] : NULL, NULL};
     snprintf(words[2], sizeof words[2], "%s", path);
-    if (option != NULL)
-        argv[3] = words[3];
     snprintf(words[3], sizeof words[3], "%s", option != NULL ? option : "");
-    FILE *out = tmpfile();
-    cr_assert_not_null(out);
-    int kept = dup(STDOUT_FILENO);
-    fflush(stdout);
-    dup2(fileno(out), STDOUT_FILENO);
+    capture_begin(STDOUT_FILENO);
     int code = ypi_machine_command(option != NULL ? 4 : 3, argv);
-    fflush(stdout);
-    dup2(kept, STDOUT_FILENO);
-    close(kept);
-    rewind(out);
-    output[fread(output, 1, sizeof output - 1, out)] = '\0';
-    fclose(out);
+    output = capture_end();
     return code;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/numbers/slack.h"
 #include "base/numbers/splitmix.h"
+#include "base/system/file.h"
 #include "base/text/output.h"
 #include "base/text/text.h"
 #include "harness/history/history.h"
@@ -300,9 +301,7 @@ static void make_history(void)
 
 static void remove_history(void)
 {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", directory);
-    cr_assert_eq(system(command), 0);
+    ypi_remove_tree(directory);
 }
 
 TestSuite(budgets, .init = make_history, .fini = remove_history, .timeout = 60);

@@ -1,5 +1,6 @@
 /* What is shown of a history: found, selected, in the words of the command line; nothing else. */
 #include "reports/reports.h"
+#include "base/system/file.h"
 #include "base/text/output.h"
 #include "device/backend.h"
 #include "harness/history/history.h"
@@ -115,9 +116,7 @@ static void make_history(void)
 
 static void remove_history(void)
 {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", directory);
-    cr_assert_eq(system(command), 0);
+    ypi_remove_tree(directory);
 }
 
 TestSuite(reports, .init = make_history, .fini = remove_history, .timeout = 60);
@@ -191,19 +190,6 @@ Test(reports, history_lists_the_newest_first)
     expect_output("exit code 1");
     expect_output("  failed   a.c::fit[n=2]  not this: ?[31m\n");
     expect_output("  passed   a.c::fit[n=1]  fit 1 M pixels/s\n");
-}
-
-Test(reports, history_selects)
-{
-    cJSON *document = json("history --json -n 2");
-    cr_expect_eq(cJSON_GetArraySize(cJSON_GetObjectItem(document, "runs")), 2);
-    cr_expect_eq(cJSON_GetArraySize(at(document, "runs", 1, "results")), 1);
-    cJSON_Delete(document);
-    document = json("history --json --id n=2 --outcome=failed");
-    cr_expect_eq(cJSON_GetArraySize(cJSON_GetObjectItem(document, "runs")), 1);
-    cr_expect_str_eq(at(document, "runs", 0, "id")->valuestring, OLD_RUN);
-    cJSON_Delete(document);
-    cr_expect_eq(report("history --id n=2 --outcome passed"), YPI_COMMAND_NOTHING);
     cr_expect_eq(report("history --id %"), YPI_COMMAND_NOTHING, "a percent sign is no pattern");
 }
 
@@ -733,52 +719,56 @@ Test(reports, show_tells_an_attempt_as_one)
     expect_output("  attempt       1, a fresh process for result aaaaaaaa\n");
 }
 
-/* The one process is run again, not all of them. */
-Test(reports, a_refused_allocation_is_reproduced_alone)
+/* One more run with these options, NULL at their end, and in it a case, then `second` where it is
+ * given: an attempt of the case, or what no process ran. */
+static void add_run(const char *const *options, double slowdown, struct ypi_result *second)
 {
-    static const char *const options[] = {"--fail-allocation=each", "--set", "a b"};
     struct ypi_run run = {.id = "33333333-2222-4333-8444-555555555555",
                           .started = 4000,
                           .command = "c",
                           .program = "p/q",
                           .reproduce_options = options,
-                          .reproduce_option_count = 3};
+                          .slowdown = slowdown};
     struct yp_case c = {.test = &test, .id = (char *)(uintptr_t) "b.c::rich", .device = "cpu"};
-    struct ypi_result result = {.c = &c, .started = 4000, .id = MAIN_ID};
+    struct ypi_result result = {
+        .c = &c, .started = 4000, .id = MAIN_ID, .ended = true, .duration = 2};
     struct ypi_history *h = reopen();
+    while (options[run.reproduce_option_count] != NULL)
+        run.reproduce_option_count++;
     cr_assert_eq(ypi_history_begin(h, &run), YP_OK);
     cr_assert_eq(ypi_history_add(h, run.id, &result), YP_OK);
-    snprintf(result.id, sizeof result.id, "%s", SECOND_ID);
-    result.attempt = 7;
-    result.fail_allocation = 7;
-    cr_assert_eq(ypi_history_add(h, run.id, &result), YP_OK);
+    if (second != NULL) {
+        second->c = second->c != NULL ? second->c : &c;
+        second->started = 4000;
+        snprintf(second->id, sizeof second->id, "%s", SECOND_ID);
+        cr_assert_eq(ypi_history_add(h, run.id, second), YP_OK);
+    }
     ypi_history_close(h);
-    cr_expect_eq(report("show"), YPI_COMMAND_OK);
-    expect_output("\nreproduce: p/q 'b.c::rich' --seed 0 --fail-allocation=each --set 'a b'\n");
-    cr_expect_eq(report("show bbbb"), YPI_COMMAND_OK);
-    expect_output("\nreproduce: p/q 'b.c::rich' --seed 0 --fail-allocation=7 --set 'a b'\n");
 }
 
-/* A relation reads what was selected, other cases stand for themselves. */
+static void expect_reproduced(const char *words, const char *line)
+{
+    cr_expect_eq(report(words), YPI_COMMAND_OK);
+    expect_output(line);
+}
+
+/* The one process is run again, not all of them. */
+Test(reports, a_refused_allocation_is_reproduced_alone)
+{
+    struct ypi_result attempt = {.attempt = 7, .fail_allocation = 7};
+    add_run((const char *const[]){"--fail-allocation=each", "--set", "a b", NULL}, 0, &attempt);
+    expect_reproduced("show",
+                      "\nreproduce: p/q 'b.c::rich' --seed 0 --fail-allocation=each --set 'a b'\n");
+    expect_reproduced("show bbbb",
+                      "\nreproduce: p/q 'b.c::rich' --seed 0 --fail-allocation=7 --set 'a b'\n");
+}
+
 Test(reports, a_slowed_run_is_no_normal_one)
 {
-    struct ypi_run run = {.id = "33333333-2222-4333-8444-555555555555",
-                          .started = 4000,
-                          .command = "c",
-                          .program = "p/q",
-                          .slowdown = 1.5};
-    struct yp_case c = {.test = &test, .id = (char *)(uintptr_t) "b.c::rich", .device = "cpu"};
-    struct ypi_result result = {.c = &c, .started = 4000, .id = MAIN_ID};
-    struct ypi_history *h = reopen();
-    cr_assert_eq(ypi_history_begin(h, &run), YP_OK);
-    cr_assert_eq(ypi_history_add(h, run.id, &result), YP_OK);
-    ypi_history_close(h);
-    cr_expect_eq(report("history"), YPI_COMMAND_OK);
-    expect_output("  slowed down 1.5 times\n  ");
-    cr_expect_eq(report("history --json"), YPI_COMMAND_OK);
-    expect_output("\"slowdown\":\t1.5");
-    cr_expect_eq(report("show"), YPI_COMMAND_OK);
-    expect_output("every sample 1.5 times as long as its work (--slowdown)\n");
+    add_run((const char *const[]){NULL}, 1.5, NULL);
+    expect_reproduced("history", "  slowed down 1.5 times\n  ");
+    expect_reproduced("history --json", "\"slowdown\":\t1.5");
+    expect_reproduced("show", "every sample 1.5 times as long as its work (--slowdown)\n");
     sqlite3 *db = ypi_store_open(NULL);
     cJSON *rows = ypi_store_rows(db, "SELECT id FROM run WHERE " YPI_NORMAL_RUN, 0, NULL);
     cr_expect_eq(cJSON_GetArraySize(rows), 2, "the other two");
@@ -786,30 +776,16 @@ Test(reports, a_slowed_run_is_no_normal_one)
     sqlite3_close(db);
 }
 
+/* A relation reads what was selected, other cases stand for themselves. */
 Test(reports, a_relation_is_reproduced_with_its_selection)
 {
-    static const char *const options[] = {"--set=n=1", "-m", "a and b", "-k", "c"};
-    struct ypi_run run = {.id = "33333333-2222-4333-8444-555555555555",
-                          .started = 4000,
-                          .command = "c",
-                          .program = "p/q",
-                          .reproduce_options = options,
-                          .reproduce_option_count = 5};
-    struct yp_case c = {.test = &test, .id = (char *)(uintptr_t) "b.c::rich"};
-    struct ypi_result result = {
-        .c = &c, .started = 4000, .id = MAIN_ID, .ended = true, .duration = 2};
-    struct ypi_history *h = reopen();
-    cr_assert_eq(ypi_history_begin(h, &run), YP_OK);
-    cr_assert_eq(ypi_history_add(h, run.id, &result), YP_OK);
-    c.id = (char *)(uintptr_t) "b.c::relation";
-    snprintf(result.id, sizeof result.id, "%s", SECOND_ID);
-    result.duration = 0;
-    cr_assert_eq(ypi_history_add(h, run.id, &result), YP_OK);
-    ypi_history_close(h);
-    cr_expect_eq(report("show aaaa"), YPI_COMMAND_OK);
-    expect_output("\nreproduce: p/q 'b.c::rich' --seed 0 --set=n=1\n");
-    cr_expect_eq(report("show bbbb"), YPI_COMMAND_OK);
-    expect_output("\nreproduce: p/q 'b.c::relation' --seed 0 --set=n=1 -m 'a and b' -k c\n");
+    const struct yp_case c = {.test = &test, .id = (char *)(uintptr_t) "b.c::relation"};
+    struct ypi_result relation = {.c = &c, .ended = true};
+    add_run((const char *const[]){"--set=n=1", "-m", "a and b", "-k", "c", NULL}, 0, &relation);
+    expect_reproduced("show aaaa", "\nreproduce: p/q 'b.c::rich' --seed 0 --set=n=1\n");
+    expect_reproduced("show bbbb",
+                      "\nreproduce: p/q 'b.c::relation' --seed 0 --set=n=1 -m 'a and b'"
+                      " -k c\n");
 }
 
 /* -- older histories ----------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/system/atomic_file.h"
+#include "base/system/file.h"
 #include "synth/cube/cube.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -28,13 +29,7 @@ static void make_folder(void)
 
 static void remove_folder(void)
 {
-    DIR *directory = opendir(folder);
-    if (directory == NULL)
-        return;
-    for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
-        unlinkat(dirfd(directory), entry->d_name, 0);
-    closedir(directory);
-    rmdir(folder);
+    ypi_remove_tree(folder);
 }
 
 TestSuite(cube_file, .init = make_folder, .fini = remove_folder);
