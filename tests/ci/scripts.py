@@ -26,27 +26,31 @@ class Scratch(unittest.TestCase):
         self.directory = scratch.name
         self.maxDiff = None
 
-    def machine(self, **more):
-        return standin.Machine(os.path.join(self.directory, "machine"), **more)
+    def machine(self, name="machine", **more):
+        return standin.Machine(os.path.join(self.directory, name), **more)
 
     def project(self, tests):
         return standin.Project(os.path.join(self.directory, "project"), tests)
 
 
 class Setup(Scratch):
-    def test_complete_machine_is_left_alone(self):
-        code, output, called = self.machine().complete().setup()
-        self.assertEqual((code, output, called), (0, "setup: nothing is missing\n", []))
-
-    def test_check_names_and_changes_nothing(self):
-        code, output, called = self.machine().complete(without=("meson", "libcjson")).setup("--check")
-        self.assertEqual(code, 1)
-        self.assertEqual(called, [])
-        self.assertEqual(
-            output,
-            "setup: missing meson (Debian package meson)\n"
-            "setup: missing libcjson (Debian package libcjson-dev)\n",
-        )
+    def test_what_is_said_and_nothing_is_installed(self):
+        for name, user, without, arguments, environment, code, said in (
+                ("complete", 0, (), "", {}, 0, "^setup: nothing is missing\n$"),
+                ("--check", 0, ("meson", "libcjson"), "--check", {}, 1,
+                 r"^setup: missing meson \(Debian package meson\)\n"
+                 r"setup: missing libcjson \(Debian package libcjson-dev\)\n$"),
+                ("no sudo", 1000, ("g++", "git"), "", {}, 1, r"apt-get install --no-install-recommends g\+\+ git\n"),
+                ("no such option", 0, (), "--chekc", {}, 2, "'--chekc'"),
+                ("no such purpose", 0, (), "--for x", {}, 2, "'x'"),
+                ("no purpose", 0, (), "--for", {}, 2, "''"),
+                ("beside a prefix", 0, ("ninja",), "", {"YP_PREFIX": self.directory}, 1,
+                 "missing ninja(.|\n)*YP_PREFIX"),
+                ("no such prefix", 0, (), "", {"YP_PREFIX": "/nowhere"}, 1, "YP_PREFIX")):
+            machine = self.machine(name, user=user).complete(without=without)
+            got, output, called = machine.setup(*arguments.split(), **environment)
+            self.assertEqual((got, called), (code, []), (name, output))
+            self.assertRegex(output, said, name)
 
     def test_empty_machine_misses_everything_once(self):
         code, output, _ = self.machine().setup("--check")
@@ -72,11 +76,6 @@ class Setup(Scratch):
         code, output, _ = self.machine().complete(without=("hwloc",)).setup()
         self.assertEqual(code, 1)
         self.assertIn("still not found: hwloc", output)
-
-    def test_user_without_sudo_gets_the_line_to_run(self):
-        code, output, called = self.machine(user=1000).complete(without=("g++", "git")).setup()
-        self.assertEqual((code, called), (1, []))
-        self.assertIn("apt-get install --no-install-recommends g++ git\n", output)
 
     def test_user_with_sudo_installs(self):
         machine = self.machine(user=1000).complete(without=("ninja",))
@@ -112,13 +111,6 @@ class Setup(Scratch):
         self.assertIn("dnnl.h", output)
         self.assertIn("clang-tidy", output)
 
-    def test_wrong_arguments_are_named(self):
-        machine = self.machine().complete()
-        for arguments, named in (("--chekc", "'--chekc'"), ("--for x", "'x'"), ("--for", "''")):
-            code, output, called = machine.setup(*arguments.split())
-            self.assertEqual((code, called), (2, []))
-            self.assertIn(named, output)
-
     def test_prefix_is_looked_into(self):
         machine = self.machine(user=1000).complete(without=("ninja", "hwloc"))
         prefix = os.path.join(self.directory, "prefix")
@@ -126,18 +118,6 @@ class Setup(Scratch):
         machine.pkg_config(machine.MODULES, where=prefix + "/usr/bin")
         self.assertEqual(machine.setup("--check")[0], 1)
         self.assertEqual(machine.setup("--check", YP_PREFIX=prefix)[0], 0)
-
-    def test_nothing_is_installed_beside_a_prefix(self):
-        machine = self.machine().complete(without=("ninja",))
-        code, output, called = machine.setup(YP_PREFIX=self.directory)
-        self.assertEqual((code, called), (1, []))
-        self.assertIn("missing ninja", output)
-        self.assertIn("YP_PREFIX", output)
-
-    def test_prefix_that_is_not_there(self):
-        code, output, _ = self.machine().complete().setup(YP_PREFIX="/nowhere")
-        self.assertEqual(code, 1)
-        self.assertIn("YP_PREFIX", output)
 
 
 # Says what it was called with, and does what the selection it was given is to do here.
@@ -231,22 +211,17 @@ class Gpu(Scratch):
         code, output, _ = self.gpu(PARITY=SKIPPED, PERF=beside.replace("-cpu", "-cuda"), XL=SKIPPED, again=True)
         self.assertEqual(code, 0, output)
 
-    def test_an_error_is_reported_by_its_line(self):
-        wrong = "echo 'error: no such option' >&2; echo '   ^' >&2; exit 4"
-        _, _, lines = self.gpu(PARITY=wrong)
-        self.assertRegex(lines["parity"], "failed .* error: no such option")
-
     def test_a_failure_is_reported_and_does_not_stop_the_others(self):
-        code, output, lines = self.gpu(PARITY=BAD)
-        self.assertEqual(code, 1)
-        self.assertRegex(lines["parity"], "failed .* 2 passed, 2 failed, 0 skipped")
-        self.assertRegex(lines["xl"], "passed")
-        self.assertIn("not ok 1 - a\nFAILED a - bits differ\n", output)
-
-    def test_a_crash_is_a_failure(self):
-        code, _, lines = self.gpu(XL="kill -SEGV $$")
-        self.assertEqual(code, 1)
-        self.assertRegex(lines["xl"], "failed .* ended with 139")
+        for step, does, said, printed in (
+                ("parity", "echo 'error: no such option' >&2; echo '   ^' >&2; exit 4", "error: no such option", ""),
+                ("parity", BAD, "2 passed, 2 failed, 0 skipped", "not ok 1 - a\nFAILED a - bits differ\n"),
+                ("xl", "kill -SEGV $$", "ended with 139", "")):
+            code, output, lines = self.gpu(again=os.path.exists(os.path.join(self.directory, "project")),
+                                           **{step.upper(): does})
+            self.assertEqual(code, 1, does)
+            self.assertRegex(lines[step], f"failed .* {said}")
+            self.assertRegex(lines["perf"], "passed")
+            self.assertIn(printed, output)
 
     def test_a_step_that_hangs_is_ended_and_leaves_what_it_said(self):
         hang = "echo 1..2; echo 'ok 1 - a'; exec sleep 1000"
@@ -380,48 +355,31 @@ class CountResults(Scratch):
         self.assertIn("FAILED x: tap: b[n=3-cpu]\n", output)
         self.assertIn("SKIPPED x: tap: c (why)\n", output)
 
-    def test_expected_failure_is_no_failure(self):
-        self.assertEqual(self.counted(["1..1", "not ok 1 - a # TODO known"])[0], "1 0 0")
-
-    def test_death_after_passed_subtests(self):
-        self.assertEqual(self.counted(["1..2", "ok 1 - a", "die"])[0], "1 1 0")
-
-    def test_exit_code_after_passed_subtests(self):
-        self.assertEqual(self.counted(["1..1", "ok 1 - a", "return", "3"])[0], "1 1 0")
-
-    def test_failed_subtest_and_exit_code_is_one_failure(self):
-        self.assertEqual(self.counted(["1..1", "not ok 1 - a", "return", "1"])[0], "0 1 0")
-
-    def test_hang(self):
-        counts, output = self.counted(["1..2", "ok 1 - a", "hang"], "tap-short")
-        self.assertEqual(counts, "1 1 0")
-        self.assertIn("timeout", output)
-
-    def test_hang_without_tap(self):
-        self.assertEqual(self.counted(["hang"], "plain-short")[0], "0 1 0")
-
-    def test_fewer_than_planned(self):
-        self.assertEqual(self.counted(["1..2", "ok 1 - a"])[0], "1 1 0")
-
-    def test_bail_out(self):
-        self.assertEqual(self.counted(["1..2", "Bail out! disk full"])[0], "0 1 0")
-
-    def test_no_subtest_is_a_failure(self):
-        self.assertEqual(self.counted(["1..0"])[0], "0 1 0")
+    def test_how_a_test_ends(self):
+        for name, arguments, test, wanted, said in (
+                ("an expected failure", ["1..1", "not ok 1 - a # TODO known"], "tap", "1 0 0", ""),
+                ("death after passed subtests", ["1..2", "ok 1 - a", "die"], "tap", "1 1 0", ""),
+                ("an exit code after passed subtests", ["1..1", "ok 1 - a", "return", "3"], "tap", "1 1 0", ""),
+                ("a failed subtest and an exit code", ["1..1", "not ok 1 - a", "return", "1"], "tap", "0 1 0", ""),
+                ("a hang", ["1..2", "ok 1 - a", "hang"], "tap-short", "1 1 0", "timeout"),
+                ("a hang without TAP", ["hang"], "plain-short", "0 1 0", ""),
+                ("fewer than planned", ["1..2", "ok 1 - a"], "tap", "1 1 0", ""),
+                ("a bail out", ["1..2", "Bail out! disk full"], "tap", "0 1 0", ""),
+                ("no subtest", ["1..0"], "tap", "0 1 0", ""),
+                ("output that XML cannot hold", ["1..2", "not ok 1 - a", "garbage", "ok 2 - b"], "tap", "1 1 0",
+                 "| red?"),
+                ("exit code 0", ["exit", "0"], "plain", "1 0 0", ""),
+                ("exit code 1", ["exit", "1"], "plain", "0 1 0", ""),
+                ("exit code 77", ["exit", "77"], "plain", "0 0 1", ""),
+                ("exit code 99", ["exit", "99"], "plain", "0 1 0", "")):
+            counts, output = self.counted(arguments, test)
+            self.assertEqual(counts, wanted, name)
+            self.assertIn(said, output, name)
 
     def test_no_subtest_with_a_reason_is_a_skip(self):
         counts, output = self.counted(["1..0 # SKIP no GPU here"])
         self.assertEqual(counts, "0 0 1")
         self.assertIn("SKIPPED x: tap (no GPU here)", output)
-
-    def test_exit_codes(self):
-        for code, counts in ((0, "1 0 0"), (1, "0 1 0"), (77, "0 0 1"), (99, "0 1 0")):
-            self.assertEqual(self.counted(["exit", str(code)], "plain")[0], counts)
-
-    def test_output_that_xml_cannot_hold(self):
-        counts, output = self.counted(["1..2", "not ok 1 - a", "garbage", "ok 2 - b"])
-        self.assertEqual(counts, "1 1 0")
-        self.assertIn("| red?", output)
 
     def test_fewer_tests_than_selected(self):
         counts, output = self.counted(["1..1", "ok 1 - a"], expected=2)

@@ -48,18 +48,10 @@ static void expect_chip(const char *chip, bool fp8, const char *halves, size_t p
     ypi_metrics_close(&m); /* and again: nothing is left */
 }
 
-Test(cupti, knows_the_metrics_of_sm_80)
+Test(cupti, knows_the_metrics_of_each_chip)
 {
     expect_chip("GA100", false, "sm__ops_path_tensor_src_fp16_dst_fp32.sum", 24);
-}
-
-Test(cupti, knows_the_metrics_of_sm_89)
-{
     expect_chip("AD102", true, "sm__ops_path_tensor_src_fp16_dst_fp32.sum", 24);
-}
-
-Test(cupti, knows_the_metrics_of_sm_90)
-{
     expect_chip("GH100", true, "sm__ops_path_tensor_src_fp16.sum", 24);
 }
 
