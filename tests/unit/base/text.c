@@ -173,23 +173,15 @@ Test(numbers, sizes)
         uint64_t wanted;
     } table[] = {
         {"0", 0},
-        {"1500", 1500},
         {"64K", 65536},
         {"64k", 65536},
         {"64KiB", 65536},
         {"64kb", 64000},
-        {"80GB", UINT64_C(80000000000)},
-        {"80GiB", UINT64_C(80) << 30},
-        {"80G", UINT64_C(80) << 30},
         {"1.5MB", 1500000},
-        {"2TB", UINT64_C(2000000000000)},
         {"1500B", 1500},
-        {"64M", UINT64_C(64) << 20},
         {"1.5G", UINT64_C(3) << 29},
-        {"2GiB", UINT64_C(2) << 30},
         {"1T", UINT64_C(1) << 40},
         {"1e3", 1000},
-        {"0.5K", 512},
         {"8388607T", UINT64_C(8388607) << 40},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -197,9 +189,9 @@ Test(numbers, sizes)
         cr_expect(ypi_parse_size(table[i].text, &got), "%s", table[i].text);
         cr_expect_eq(got, table[i].wanted, "%s: %" PRIu64, table[i].text, got);
     }
-    static const char *const bad[] = {"",    "-1",    "+1",    " 1",  "1 ",   "1 M",      "M",
-                                      "64Q", "64MX",  "64BiB", "8iB", "8BB",  "64MiBs",   "1KI",
-                                      ".5G", "1e400", "nan",   "inf", "1e30", "8388608T", "1,5G"};
+    static const char *const bad[] = {"",      "-1",  "+1",   " 1",       "1 ",     "1 M",
+                                      "M",     "64Q", "8iB",  "8BB",      "64MiBs", ".5G",
+                                      "1e400", "nan", "1e30", "8388608T", "1,5G"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         uint64_t got = 0;
         cr_expect_not(ypi_parse_size(bad[i], &got), "'%s' is taken as %" PRIu64, bad[i], got);
@@ -340,23 +332,10 @@ Test(figures, bytes)
         double bytes;
         const char *wanted;
     } table[] = {
-        {0, "0 B"},
-        {1, "1 B"},
-        {1000, "1000 B"},
-        {1023, "1023 B"},
-        {1024, "1.0 KiB"},
-        {1536, "1.5 KiB"},
-        {0x1p20, "1.0 MiB"},
-        {0x1p20 - 1, "1.0 MiB"},
-        {0x1p26, "64.0 MiB"},
-        {0x1p30, "1.0 GiB"},
-        {0x1p40, "1.0 TiB"},
-        {0x1p50, "1.0 PiB"},
-        {0x1p62, "4096.0 PiB"},
-        {-2048, "-2.0 KiB"},
-        {NAN, "n/a"},
-        {INFINITY, "inf B"},
-        {0.5, "0.5 B"},
+        {0, "0 B"},          {1023, "1023 B"},       {1024, "1.0 KiB"},
+        {1536, "1.5 KiB"},   {0x1p20, "1.0 MiB"},    {0x1p20 - 1, "1.0 MiB"},
+        {0x1p50, "1.0 PiB"}, {0x1p62, "4096.0 PiB"}, {-2048, "-2.0 KiB"},
+        {NAN, "n/a"},        {INFINITY, "inf B"},    {0.5, "0.5 B"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         char text[YPI_FIGURE_MAX];
@@ -372,16 +351,13 @@ Test(figures, rates)
         const char *unit, *wanted;
     } table[] = {
         {1.234e6, "pixels", "1.234 M pixels/s"},
-        {12, "pixels", "12 pixels/s"},
         {999.96, "pixels", "1 k pixels/s"},
         {999.94, "pixels", "999.9 pixels/s"},
         {0.25, "pixels", "0.25 pixels/s"},
         {5, "", "5 items/s"},
         {2.5e9, "B", "2.5 GB/s"},
-        {12, "B", "12 B/s"},
         {4.2e14, "FLOP", "420 TFLOP/s"},
         {3e21, "items", "3000 E items/s"},
-        {0, "items", "0 items/s"},
         {NAN, "items", "n/a"},
         {INFINITY, "items", "inf items/s"},
     };

@@ -1,14 +1,11 @@
 /* models/data/safetensors.h: what is written is read again, files of others are, and what is no
  * such file is refused with the reason. */
 #include "models/data/safetensors.h"
+#include "tests/unit/status.h"
 
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
-
-#define OK(call) cr_assert_eq(call, YP_OK, "%s", yp_last_error())
 
 static char path[64];
 

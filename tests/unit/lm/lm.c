@@ -1,15 +1,12 @@
 /* models/lm: where training begins, memory that is refused, and what is not allowed.
  * suites/stress/lm.c and tests/usage/lm.py have gradients, passes, training and plans. */
 #include "models/lm/plan.h"
+#include "tests/unit/status.h"
 
-#include <criterion/criterion.h>
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#define OK(call) cr_assert_eq(call, YP_OK, "%s", yp_last_error())
 
 /* `done`: what was to be refused. */
 static void expect_refused(bool done, const char *words)
@@ -96,13 +93,6 @@ static struct lm_options options_of(enum nn_precision precision)
                                .pass = NN_MODEL_GRADIENT};
 }
 
-static uint64_t allocated(void)
-{
-    struct yp_memory memory;
-    yp_device_memory(yp_device_cpu(), &memory);
-    return memory.allocated;
-}
-
 Test(lm, every_refusal_of_memory_is_told)
 {
     struct lm_options options = options_of(NN_BF16);
@@ -113,7 +103,7 @@ Test(lm, every_refusal_of_memory_is_told)
         cr_expect(lm == NULL || lm_start(lm) == YP_OUT_OF_MEMORY);
         cr_expect_eq(yp_last_status(), YP_OUT_OF_MEMORY);
         lm_destroy(lm);
-        cr_expect_eq(allocated(), 0, "refusal %d", (int)nth);
+        cr_expect_eq(memory().allocated, 0, "refusal %d", (int)nth);
     }
     struct train_config config = train_defaults();
     size_t batch, context;
@@ -141,7 +131,7 @@ Test(lm, what_is_not_allowed_is_told)
     WRONG(o.logits = true, "only a loss has a gradient");
     WRONG(o.precision = NN_INT8, "has no version in int8");
     WRONG(o.kind = "tpu", "lm_options.kind is 'tpu': must be cpu or cuda");
-    cr_expect_eq(allocated(), 0);
+    cr_expect_eq(memory().allocated, 0);
     struct lm_options o = options_of(NN_FP32);
     o.kind = "cuda";
     struct lm *lm = lm_create(&o);

@@ -1,19 +1,9 @@
 /* models/metrics: what is over nothing, ties at an edge, chi-square in both tails, and refusals.
  * suites/stress/formulas/metrics.c counts decisions, rankings and calibration. */
 #include "models/metrics/metrics.h"
+#include "tests/unit/status.h"
 
-#include <criterion/criterion.h>
 #include <math.h>
-#include <string.h>
-
-#define LENGTH(array) (sizeof(array) / sizeof *(array))
-#define OK(call) cr_assert_eq(call, YP_OK, "%s", yp_last_error())
-
-static void expect_failure(enum yp_status status, const char *words)
-{
-    cr_expect_eq(status, YP_INVALID);
-    cr_expect_not_null(strstr(yp_last_error(), words), "'%s' lacks '%s'", yp_last_error(), words);
-}
 
 /* -- decisions ----------------------------------------------------------------------------------
  */
@@ -109,10 +99,10 @@ Test(metrics, a_ranking_takes_its_memory_once_and_says_what_it_lacks)
     yp_device_memory(yp_device_cpu(), &during);
     cr_expect_eq(during.allocated - before.allocated, metrics_ranking_bytes(3));
     cr_expect_eq(during.allocations, before.allocations + 1);
-    expect_failure(metrics_ranking_targets(ranking, scores, labels, 4), "before it");
+    FAILS(metrics_ranking_targets(ranking, scores, labels, 4), YP_INVALID, "before it");
     metrics_ranking_destroy(ranking);
     ranking = metrics_ranking_create(yp_device_cpu(), 2);
-    expect_failure(metrics_ranking_targets(ranking, scores, labels, 4), "than the 2 there");
+    FAILS(metrics_ranking_targets(ranking, scores, labels, 4), YP_INVALID, "than the 2 there");
     metrics_ranking_destroy(ranking);
     metrics_ranking_destroy(NULL);
     yp_device_memory(yp_device_cpu(), &after);
@@ -198,13 +188,14 @@ Test(metrics, calibration_leaves_out_targets_and_nan)
     OK(KOLMOGOROV(scores, NULL, 2, &distance));
     OK(KOLMOGOROV(scores, labels, 2, &distance));
     cr_expect(fabs(out.distance - distance) <= 1.0 / METRICS_CALIBRATION_BINS);
-    expect_failure(KOLMOGOROV(scores, all, 2, &distance), "0 background");
-    expect_failure(KOLMOGOROV(NULL, labels, 2, &distance), "scores is");
-    expect_failure(KOLMOGOROV(scores, labels, 2, NULL), "distance is");
-    expect_failure(KOLMOGOROV(scores, labels, 0, &distance), "freedom is 0, allowed are 1 to 8192");
-    expect_failure(KOLMOGOROV(scores, labels, METRICS_MAX_FREEDOM + 1, &distance),
-                   "freedom is 8193");
-    expect_failure(metrics_calibration_start(&calibration, 0), "freedom is 0");
-    expect_failure(metrics_calibration_start(&calibration, METRICS_MAX_FREEDOM + 1),
-                   "freedom is 8193");
+    FAILS(KOLMOGOROV(scores, all, 2, &distance), YP_INVALID, "0 background");
+    FAILS(KOLMOGOROV(NULL, labels, 2, &distance), YP_INVALID, "scores is");
+    FAILS(KOLMOGOROV(scores, labels, 2, NULL), YP_INVALID, "distance is");
+    FAILS(KOLMOGOROV(scores, labels, 0, &distance), YP_INVALID,
+          "freedom is 0, allowed are 1 to 8192");
+    FAILS(KOLMOGOROV(scores, labels, METRICS_MAX_FREEDOM + 1, &distance), YP_INVALID,
+          "freedom is 8193");
+    FAILS(metrics_calibration_start(&calibration, 0), YP_INVALID, "freedom is 0");
+    FAILS(metrics_calibration_start(&calibration, METRICS_MAX_FREEDOM + 1), YP_INVALID,
+          "freedom is 8193");
 }

@@ -4,14 +4,11 @@
 
 #include "base/numbers/splitmix.h"
 #include "models/nn/draw.h"
+#include "tests/unit/status.h"
 
-#include <criterion/criterion.h>
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
-#include <string.h>
-
-#define OK(call) cr_assert_eq(call, YP_OK, "%s", yp_last_error())
 
 enum { GUARD = 64, SMALL = 256 /* of kinds: 8 bits, instead of what bit 0 says */ };
 

@@ -1,11 +1,7 @@
 /* models/nn/model: what may be built, the order of calls and places that do not overlap while they
  * are needed, of small chains of operators. suites/stress/lm.c runs a whole model. */
 #include "models/nn/model/internal.h"
-
-#include <criterion/criterion.h>
-#include <string.h>
-
-#define OK(call) cr_assert_eq(call, YP_OK, "%s", yp_last_error())
+#include "tests/unit/status.h"
 
 enum { N = 4, D = 6 };
 

@@ -6,12 +6,9 @@
 #include "models/nn/convert.h"
 #include "models/nn/maths.h"
 #include "models/nn/types.h"
+#include "tests/unit/status.h"
 
-#include <criterion/criterion.h>
 #include <math.h>
-#include <string.h>
-
-#define OK(call) cr_assert_eq(call, YP_OK, "%s", yp_last_error())
 
 static struct nn_point *point_of(const struct nn_operator *op, const struct nn_version *version)
 {
@@ -236,13 +233,6 @@ Test(nn_operators, what_a_version_may_not_write_is_found)
 }
 
 /* -- memory ------------------------------------------------------------------------------------ */
-
-static struct yp_memory memory(void)
-{
-    struct yp_memory figures;
-    yp_device_memory(yp_device_cpu(), &figures);
-    return figures;
-}
 
 Test(nn_operators, memory_is_what_was_predicted_and_every_refusal_is_told)
 {

@@ -98,10 +98,3 @@ struct rx *detector_for(const struct scene *s, int threads)
     cr_assert_not_null(rx, "%s", yp_last_error());
     return rx;
 }
-
-struct yp_memory memory(void)
-{
-    struct yp_memory m;
-    yp_device_memory(yp_device_cpu(), &m);
-    return m;
-}

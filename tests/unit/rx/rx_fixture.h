@@ -3,26 +3,8 @@
 #define RX_FIXTURE_H
 
 #include "models/rx/rx.h"
-#include <criterion/criterion.h>
+#include "tests/unit/status.h"
 #include <stdlib.h>
-#include <string.h>
-
-#define LENGTH(array) (sizeof(array) / sizeof *(array))
-
-#define OK(call) cr_assert_eq((call), YP_OK, "%s: %s", #call, yp_last_error())
-/* The call fails with that status and a message that has these words. */
-#define FAILS(call, status, words) \
-    do { \
-        cr_assert_eq((call), status); \
-        cr_assert_not_null(strstr(yp_last_error(), words), "no '%s' in: %s", words, \
-                           yp_last_error()); \
-    } while (0)
-#define REFUSED(pointer, words) \
-    do { \
-        cr_assert_null(pointer); \
-        cr_assert_not_null(strstr(yp_last_error(), words), "no '%s' in: %s", words, \
-                           yp_last_error()); \
-    } while (0)
 
 /* -- numbers ------------------------------------------------------------------------------- */
 
@@ -55,7 +37,5 @@ rx_yield scene_yield;                        /* with a struct scene */
 struct rx_source source_of(struct scene *s); /* refers to it */
 struct rx_tile tile_of(const struct scene *s);
 struct rx *detector_for(const struct scene *s, int threads);
-
-struct yp_memory memory(void); /* of the CPU device */
 
 #endif

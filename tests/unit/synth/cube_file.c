@@ -1,6 +1,5 @@
 /* Cubes in files as they are found: every type and order, headers of other software, and what is
  * said of those that are refused. What the suites and `yieldpoint synth` write is tested there. */
-#include <criterion/criterion.h>
 #include <dirent.h>
 #include <float.h>
 #include <math.h>
@@ -13,8 +12,7 @@
 #include "base/system/atomic_file.h"
 #include "base/system/file.h"
 #include "synth/cube/cube.h"
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
+#include "tests/unit/status.h"
 
 /* ---- a folder for each test ---- */
 
@@ -72,13 +70,6 @@ static void expect_said(const char *wanted)
                        yp_last_error());
 }
 
-static uint64_t allocated(void)
-{
-    struct yp_memory memory;
-    yp_device_memory(yp_device_cpu(), &memory);
-    return memory.allocated;
-}
-
 static struct synth_cube_file *open_scaled(const char *name, enum synth_scaling scaling)
 {
     struct synth_cube_file *file = synth_cube_open(yp_device_cpu(), in_folder(name), scaling);
@@ -93,11 +84,11 @@ static struct synth_cube_file *open_good(const char *name)
 
 static void refuse_open(const char *name, const char *message)
 {
-    uint64_t before = allocated();
+    uint64_t before = memory().allocated;
     struct synth_cube_file *file = synth_cube_open(yp_device_cpu(), in_folder(name), 0);
     cr_expect_null(file, "%s: was opened, not: %s", name, message);
     expect_said(message);
-    cr_expect_eq(before, allocated());
+    cr_expect_eq(before, memory().allocated);
     synth_cube_close(file);
 }
 
@@ -200,7 +191,7 @@ static const size_t shapes[][3] = {{1, 1, 1}, {1, 1, 40},  {4, 1, 3},   {1, 5, 1
 Test(cube_file, reads_every_envi_type_interleave_and_byte_order)
 {
     static const char *const names[] = {"bip", "bil", "bsq"};
-    for (size_t s = 0; s < COUNT(shapes); s++)
+    for (size_t s = 0; s < LENGTH(shapes); s++)
         for (size_t each = 0; each < (size_t)ENVI_KINDS * 3 * 2; each++) {
             const struct kind *k = &kinds[each / 6];
             size_t interleave = each / 2 % 3, big = each % 2, offset = each % 4 == 1 ? 123 : 0;
@@ -256,8 +247,8 @@ Test(cube_file, reads_every_npy_type_and_order)
                   {2, 3, 4, 5, "(2, 3, 4, 5)"},    {1, 1, 9, 4, "(1, 9, 4)"},
                   {1, 8, 1, 1, "(8, 1, 1)"},       {3, 1, 1, 2, "(3L, 1L, 1L, 2L)"},
                   {1, 90, 31, 3, "( 90 ,31, 3,)"}, {1, 1300, 2, 2, "(1300, 2, 2)"}};
-    for (size_t a = 0; a < COUNT(arrays); a++)
-        for (size_t each = 0; each < COUNT(kinds) * 4; each++) {
+    for (size_t a = 0; a < LENGTH(arrays); a++)
+        for (size_t each = 0; each < LENGTH(kinds) * 4; each++) {
             const struct kind *k = &kinds[each / 4];
             bool fortran = each & 1, big = each & 2;
             size_t n = arrays[a].n, h = arrays[a].h, w = arrays[a].w, c = arrays[a].c;
@@ -325,7 +316,7 @@ Test(cube_file, keeps_what_a_header_says)
                                    .has_ignore = true,
                                    .ignore = -9999.5};
     const double scales[] = {0.1, 65536, 50, 10000, 3};
-    for (size_t i = 0; i < 2 * COUNT(scales); i++) {
+    for (size_t i = 0; i < 2 * LENGTH(scales); i++) {
         info.scale = scales[i / 2];
         info.scale_is_gain = i % 2 == 1;
         struct synth_cube_file *file = written(&info);
@@ -433,7 +424,7 @@ Test(cube_file, makes_of_stored_values_what_the_header_says)
         {1, "header offset =\nfile compression =\nwavelength units =", {0, 1}, {0, 1}, 0, NULL},
     };
     static const char *const orders[] = {"bip", "bil", "bsq"};
-    for (size_t i = 0; i < COUNT(cases) * 3; i++) {
+    for (size_t i = 0; i < LENGTH(cases) * 3; i++) {
         char text[256];
         unsigned char raw[16];
         float values[2], second;
@@ -492,7 +483,7 @@ Test(cube_file, bears_any_classes)
     };
     const uint8_t raw[] = {1};
     put("cube.img", raw, sizeof raw);
-    for (size_t i = 0; i < COUNT(cases); i++) {
+    for (size_t i = 0; i < LENGTH(cases); i++) {
         char text[256];
         snprintf(text, sizeof text,
                  "ENVI\nfile type = ENVI Classification\nsamples = 1\nlines = 1\nbands = 1\n"
@@ -525,7 +516,7 @@ Test(cube_file, takes_real_headers)
     };
     const float raw[] = {1, 2, 3, 4, 5, 6};
     put("cube.dat", raw, sizeof raw);
-    for (size_t i = 0; i < COUNT(headers); i++) {
+    for (size_t i = 0; i < LENGTH(headers); i++) {
         put_text("cube.hdr", headers[i]);
         struct synth_cube_file *file = open_good("cube.hdr");
         const struct synth_cube_info *info = synth_cube_info(file);
@@ -581,7 +572,7 @@ Test(cube_file, chooses_the_raw_file_by_what_the_header_says)
         {{"a.b.img", "ab.img", "b.img"}, NULL, "no raw file beside it"},
     };
     put_text("a.hdr", "ENVI\nsamples=1\nlines=1\nbands=1\ndata type=1\ninterleave=bil\n");
-    for (size_t i = 0; i < COUNT(cases); i++) {
+    for (size_t i = 0; i < LENGTH(cases); i++) {
         for (size_t k = 0; k < 3 && cases[i].files[k] != NULL; k++) {
             const char *name = cases[i].files[k];
             bool wanted = cases[i].wanted != NULL && strcmp(name, cases[i].wanted) == 0;
@@ -627,7 +618,7 @@ Test(cube_file, finds_both_files_by_either_name)
                  {"a.b.hdr", "a.b.raw", {"a.b.hdr", "a.b.raw", "a.b"}},
                  {"a.hdr", "a.odd", {"a.odd"}},
                  {"a.odd.hdr", "a.odd", {"a.odd.hdr", "a.odd"}}};
-    for (size_t i = 0; i < COUNT(pairs); i++) {
+    for (size_t i = 0; i < LENGTH(pairs); i++) {
         put_text(pairs[i].header, "ENVI\nsamples=1\nlines=1\nbands=1\ndata type=1\n");
         put(pairs[i].raw, "\7", 1);
         for (size_t j = 0; j < 4 && pairs[i].asked[j] != NULL; j++)
@@ -707,7 +698,7 @@ Test(cube_file, refuses_broken_headers)
         {"ENVI\nheader offset=1\n" REST, "1 lines x 1 samples x 2 bands of int16 after 1 bytes"},
     };
     put("cube", "1234", 4);
-    for (size_t i = 0; i < COUNT(broken); i++) {
+    for (size_t i = 0; i < LENGTH(broken); i++) {
         put_text("cube.hdr", broken[i].header);
         refuse_open("cube.hdr", broken[i].message);
     }
@@ -766,7 +757,7 @@ Test(cube_file, refuses_broken_npy)
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1)}", "has 104 bytes, more than"},
     };
     char file[106];
-    for (size_t i = 0; i < COUNT(broken); i++) {
+    for (size_t i = 0; i < LENGTH(broken); i++) {
         begin_npy(file, sizeof file, 1, 86);
         memcpy(file + 10, broken[i].header, strlen(broken[i].header));
         put("cube.npy", file, 104);
@@ -803,7 +794,7 @@ Test(cube_file, refuses_windows_beyond_the_cube)
         "01234567890123456789012345678901234",
         105);
     struct synth_cube_file *file = open_good("cube");
-    for (size_t i = 0; i < COUNT(windows); i++) {
+    for (size_t i = 0; i < LENGTH(windows); i++) {
         enum yp_status wanted = windows[i].rows == 0 && windows[i].row <= 3 ? YP_OK : YP_INVALID;
         cr_expect_eq(synth_cube_read_window(file, 0, &windows[i], values), wanted, "%zu", i);
     }
@@ -896,7 +887,7 @@ Test(cube_file, refuses_what_it_cannot_write)
     put_text("file", "x");
     put_text("taken.hdr", "x");
     mkdir(in_folder("folder"), 0777);
-    for (size_t i = 0; i < COUNT(bad); i++)
+    for (size_t i = 0; i < LENGTH(bad); i++)
         refuse_create(bad[i].path, &bad[i].info, bad[i].message);
     rmdir(in_folder("folder"));
     cr_assert_eq(files_there(), 2);
@@ -949,7 +940,7 @@ Test(cube_file, gives_all_memory_back_and_bears_having_none)
 {
     const float wavelengths[] = {1, 2, 3, 4};
     struct synth_cube_info info = little;
-    uint64_t before = allocated();
+    uint64_t before = memory().allocated;
     info.wavelengths = wavelengths;
     yp_device_fail_allocation(yp_device_cpu(), 1);
     cr_assert_null(create("cube", &info));
@@ -959,5 +950,5 @@ Test(cube_file, gives_all_memory_back_and_bears_having_none)
         yp_device_fail_allocation(yp_device_cpu(), nth);
         cr_assert_null(synth_cube_open(yp_device_cpu(), in_folder("cube"), 0));
     }
-    cr_assert_eq(before, allocated());
+    cr_assert_eq(before, memory().allocated);
 }
