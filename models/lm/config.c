@@ -16,11 +16,6 @@ static const struct {
 
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-const char *lm_config_name(size_t i)
-{
-    return i < SIZES ? sizes[i].name : NULL;
-}
-
 bool lm_config_named(const char *name, struct lm_config *config)
 {
     for (size_t i = 0; i < SIZES; i++)

@@ -25,9 +25,6 @@ struct lm_config {
  * 10,000, eps 1e-5. False with yp_last_error() set: there is none of that name. */
 bool lm_config_named(const char *name, struct lm_config *config);
 
-/* The i-th of those names; NULL behind the last one. */
-const char *lm_config_name(size_t i);
-
 /* YP_INVALID with the field and what is allowed. */
 enum yp_status lm_check_config(const struct lm_config *config);
 

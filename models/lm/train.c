@@ -118,11 +118,6 @@ void lm_trainee_destroy(struct lm_trainee *t)
     yp_device_free(yp_device_cpu(), t);
 }
 
-const struct lm *lm_trainee_model(const struct lm_trainee *t)
-{
-    return t->lm;
-}
-
 struct train_set lm_no_decay(const struct lm_config *config)
 {
     struct train_set set = {{0}};

@@ -46,8 +46,6 @@ struct train_objective lm_trainee_objective(struct lm_trainee *trainee);
 /* The tensors that decay by convention spares: the gains of the norms. */
 struct train_set lm_no_decay(const struct lm_config *config);
 
-const struct lm *lm_trainee_model(const struct lm_trainee *trainee);
-
 #ifdef __cplusplus
 }
 #endif

@@ -18,15 +18,12 @@ static double bell(struct ypi_seed *seed)
 double nn_draw(const struct nn_operator *op, const struct nn_shape *shape,
                const struct nn_domain *d, struct ypi_seed *seed)
 {
-    double low = d->low, high = d->high, value;
+    double low = d->low, high = d->high;
     if (d->below != 0)
         high = (double)shape->size[strchr(op->dims, d->below) - op->dims];
-    do
-        value = d->draw == NN_BELL      ? low + (high != 0 ? high : 1) * bell(seed)
-                : d->draw == NN_UNIFORM ? low + (high - low) * ypi_seed_uniform(seed)
-                                        : floor(low + (high - low) * ypi_seed_uniform(seed));
-    while (d->margin > 0 && fabs(value - d->kink) < d->margin);
-    return value;
+    return d->draw == NN_BELL      ? low + (high != 0 ? high : 1) * bell(seed)
+           : d->draw == NN_UNIFORM ? low + (high - low) * ypi_seed_uniform(seed)
+                                   : floor(low + (high - low) * ypi_seed_uniform(seed));
 }
 
 float nn_round(double value, enum nn_type type)

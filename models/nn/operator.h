@@ -80,9 +80,7 @@ struct nn_domain {
         NN_WHOLE,    /* whole numbers from low to high - 1, or below the size of `below` */
     } draw;
     double low, high;
-    char below;    /* a letter of dims, for indices; 0: high counts */
-    double kink;   /* where the operator has no derivative in this tensor's elements, ... */
-    double margin; /* ... from which they stay this far; 0: there is no such point */
+    char below; /* a letter of dims, for indices; 0: high counts */
     /* In a shape that is `lifted`: the first element of each row, whose other elements are quarters
      * from -2 to 2. Products of such rows have a large number in common, and float holds them
      * exactly. 0: drawn as ever. */
@@ -176,9 +174,6 @@ struct nn_operator {
     const char *dims;                     /* a letter a size */
     const char *settings[NN_SETTINGS];    /* names */
     struct nn_tensor tensors[NN_TENSORS]; /* inputs of all kinds first, then outputs */
-    /* Where there is no derivative, in words; the tensors' domains keep away from it. NULL:
-     * smooth. What the vjp gives there is one side's derivative. */
-    const char *kinks;
     /* The gradient of every input is the cotangent of the one output: a model may give it on as it
      * is, without a call. */
     bool passes;

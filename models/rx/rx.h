@@ -134,10 +134,9 @@ size_t rx_bytes(size_t channels, size_t tile_pixels, int threads);
  * There are up to 248 channels and RX_FP32 alone: else YP_UNSUPPORTED. The error of Sigma is what
  * rx_fit says of some thousand pixels, and the bits are the same on every GPU. rx_create() takes
  * rx_device_bytes() of the device, less than rx_bytes(channels, 512, 1) of the CPU, and beside
- * that rx_pinned_bytes() of it, page-locked: the staging buffers of tiles of the host's, 0 without.
+ * that, page-locked, the staging buffers of tiles of the host's.
  */
 size_t rx_device_bytes(size_t channels, size_t tile_pixels, const struct rx_options *options);
-size_t rx_pinned_bytes(size_t channels, size_t tile_pixels, const struct rx_options *options);
 
 /* A detector for 1 .. RX_MAX_CHANNELS channels that takes tiles of up to `tile_pixels` pixels and
  * works with `threads` OpenMP threads (0: omp_get_max_threads()). NULL with yp_last_error() set:
@@ -284,7 +283,6 @@ struct rx_loss;
 size_t rx_loss_bytes(size_t channels, size_t tile_pixels, int threads);
 /* Of a GPU's memory, as rx_device_bytes(). */
 size_t rx_loss_device_bytes(size_t channels, size_t tile_pixels, const struct rx_options *options);
-size_t rx_loss_pinned_bytes(size_t channels, size_t tile_pixels, const struct rx_options *options);
 struct rx_loss *rx_loss_create(struct yp_device *device, size_t channels, size_t tile_pixels,
                                int threads);
 /* With options.tiles; options.precision must be RX_FP32. NULL for those of rx_loss_create(). */

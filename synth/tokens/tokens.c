@@ -9,16 +9,6 @@
 enum { SUCCESSORS = 4, SCALE = 8 };
 static const unsigned up_to[SUCCESSORS] = {4, 6, 7, 8}; /* of SCALE */
 
-enum yp_status synth_tokens_check(const struct synth_tokens *spec)
-{
-    if (spec->vocabulary < SUCCESSORS || spec->vocabulary > 1U << 24)
-        return yp_set_error(YP_INVALID, "synth_tokens.vocabulary is %u: must be %d to %u",
-                            spec->vocabulary, SUCCESSORS, 1U << 24);
-    if (spec->order != 1 && spec->order != 2)
-        return yp_set_error(YP_INVALID, "synth_tokens.order is %d: must be 1 or 2", spec->order);
-    return YP_OK;
-}
-
 /* Subsequence 0 is the table, the others are sequences. A key of its own: cubes of the same seed
  * have other words. */
 static void words_of(const struct synth_tokens *spec, uint64_t subsequence, uint64_t block,

@@ -24,9 +24,6 @@ struct synth_tokens {
     int order;           /* 1 or 2 */
 };
 
-/* YP_INVALID with the field and what is allowed. */
-enum yp_status synth_tokens_check(const struct synth_tokens *spec);
-
 /* Tokens 0 .. count - 1 of a sequence; the first `order` are equally likely ones. A function of the
  * spec and the number of the sequence alone. */
 void synth_tokens_sequence(const struct synth_tokens *spec, uint64_t sequence, size_t count,

@@ -191,8 +191,3 @@ void nn_model_make_again(struct nn_model *model, bool again)
 {
     model->again = again;
 }
-
-size_t nn_model_parameters(const struct nn_model *model)
-{
-    return model->parameters;
-}

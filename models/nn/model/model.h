@@ -92,8 +92,7 @@ struct nn_model_bytes {
 };
 
 const struct nn_model_bytes *nn_model_bytes(const struct nn_model *model);
-size_t nn_model_parameters(const struct nn_model *model); /* elements */
-double nn_model_flops(const struct nn_model *model);      /* of the planned passes, as declared */
+double nn_model_flops(const struct nn_model *model); /* of the planned passes, as declared */
 
 /* -- run --------------------------------------------------------------------------------------- */
 

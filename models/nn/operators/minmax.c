@@ -2,7 +2,7 @@
  * y (n) = (x - min) / r, of x (n) and two numbers, min and max. r = max - min, and
  * dmin = -sum dy (1 - y) / r, dmax = -sum dy y / r. Where max is not above min, or by less than
  * FLT_MIN, 1 / r would be no float: then r is the setting `flat`, a constant, dmin = -sum dy / r
- * and dmax = 0.
+ * and dmax = 0. At max = min there is no derivative; the tensors' domains keep away from it.
  */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/minmax.c"
@@ -64,7 +64,6 @@ const struct nn_operator nn_minmax = {
                 {"min", "", .role = NN_PARAMETER, .domain = {NN_UNIFORM, .low = -2, .high = -1}},
                 {"max", "", .role = NN_PARAMETER, .domain = {NN_UNIFORM, .low = 1, .high = 2}},
                 {"y", "n", .role = NN_OUTPUT}},
-    .kinks = "max = min",
     .shapes = {{"one", .size = {1}, .setting = {1e-6}},
                {"odd", .size = {37}, .setting = {1e-6}},
                {"small", .size = {4096}, .setting = {1e-6}},

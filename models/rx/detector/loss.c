@@ -95,13 +95,6 @@ size_t rx_loss_device_bytes(size_t channels, size_t tile_pixels, const struct rx
     return ypi_rx_device_bytes(channels, tile_pixels, true, ypi_rx_tiles_of(options));
 }
 
-size_t rx_loss_pinned_bytes(size_t channels, size_t tile_pixels, const struct rx_options *options)
-{
-    if (ypi_rx_device_check("rx_loss_pinned_bytes", channels, tile_pixels, options) != YP_OK)
-        return 0;
-    return ypi_rx_pinned_bytes(channels, tile_pixels, true, ypi_rx_tiles_of(options));
-}
-
 static struct rx_loss *create_on(struct yp_device *device, size_t channels, size_t tile_pixels,
                                  const struct rx_options *options)
 {

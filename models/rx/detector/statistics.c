@@ -130,13 +130,6 @@ size_t rx_device_bytes(size_t channels, size_t tile_pixels, const struct rx_opti
     return ypi_rx_device_bytes(channels, tile_pixels, false, ypi_rx_tiles_of(options));
 }
 
-size_t rx_pinned_bytes(size_t channels, size_t tile_pixels, const struct rx_options *options)
-{
-    if (ypi_rx_device_check("rx_pinned_bytes", channels, tile_pixels, options) != YP_OK)
-        return 0;
-    return ypi_rx_pinned_bytes(channels, tile_pixels, false, ypi_rx_tiles_of(options));
-}
-
 static void start(struct rx *rx, struct yp_device *device, enum rx_precision precision)
 {
     rx->device = device;

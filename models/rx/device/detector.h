@@ -39,8 +39,6 @@ struct ypi_rx_device {
 
 /* Memory of the device that it takes; `loss`: of a rx_loss. */
 size_t ypi_rx_device_bytes(size_t channels, size_t tile_pixels, bool loss, enum rx_tiles tiles);
-/* Page-locked memory of the host. */
-size_t ypi_rx_pinned_bytes(size_t channels, size_t tile_pixels, bool loss, enum rx_tiles tiles);
 /* Tiles that the device has memory for. */
 size_t ypi_rx_device_slots(enum rx_tiles tiles);
 

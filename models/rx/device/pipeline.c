@@ -71,14 +71,6 @@ size_t rx_pipeline_host_bytes(const struct rx_pipeline_options *options)
     return check("rx_pipeline_host_bytes", options, &o) == YP_OK ? bytes_on_host(&o) : 0;
 }
 
-size_t rx_pipeline_pinned_bytes(const struct rx_pipeline_options *options)
-{
-    struct rx_pipeline_options o = {0};
-    if (check("rx_pipeline_pinned_bytes", options, &o) != YP_OK)
-        return 0;
-    return ypi_rx_pinned_bytes(o.channels, o.tile_pixels, ypi_rx_trains(&o), o.tiles);
-}
-
 /* The statistics of no pixel, by way of scratch that the pipeline has. */
 static enum yp_status send_none(const struct rx_pipeline *p)
 {

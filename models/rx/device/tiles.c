@@ -22,12 +22,6 @@ enum rx_tiles ypi_rx_tiles_of(const struct rx_options *options)
     return options != NULL ? options->tiles : RX_TILES_RESIDENT;
 }
 
-size_t ypi_rx_pinned_bytes(size_t channels, size_t tile_pixels, bool loss, enum rx_tiles tiles)
-{
-    const size_t bytes[ARRAYS] = {tile_pixels * channels * sizeof(float), loss ? tile_pixels : 0};
-    return ypi_staging_pinned_bytes(mode_of(tiles), bytes, ARRAYS);
-}
-
 enum yp_status ypi_rx_staging_open(struct ypi_rx_device *on, enum rx_tiles tiles)
 {
     const size_t bytes[ARRAYS] = {on->tile_pixels * on->channels * sizeof(float),

@@ -11,14 +11,6 @@
 
 /* -- noise ----------------------------------------------------------------------------------- */
 
-size_t rx_noise_bytes(const struct rx_image *image, enum rx_neighbour neighbour, int threads)
-{
-    struct rx_image_tiles tiles;
-    if (rx_image_differences(image, neighbour, &tiles) != YP_OK)
-        return 0;
-    return rx_bytes(image->channels, tiles.source.tile_pixels, threads);
-}
-
 enum yp_status rx_noise(struct yp_device *device, const struct rx_image *image,
                         enum rx_neighbour neighbour, int threads, double *covariance)
 {
@@ -291,11 +283,6 @@ const double *rx_mnf_eigenvalues(const struct rx_mnf *mnf)
 const double *rx_mnf_vectors(const struct rx_mnf *mnf)
 {
     return mnf->vectors;
-}
-
-const double *rx_mnf_back_vectors(const struct rx_mnf *mnf)
-{
-    return mnf->back;
 }
 
 size_t rx_mnf_with_snr(const struct rx_mnf *mnf, double snr)

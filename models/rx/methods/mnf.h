@@ -26,10 +26,9 @@ extern "C" {
  * Writes the noise covariance, (channels, channels), of an image: half the covariance of
  * differences between neighbours, where what is not noise cancels. Noise that is correlated between
  * neighbours is underestimated, and edges count as noise. `neighbour` and the pixels that are left
- * out: image.h. Sums as rx_fit() makes them, with `threads` threads (0: all); takes
- * rx_noise_bytes() of accounted memory while it runs. YP_INVALID with fewer than 2 differences.
+ * out: image.h. Sums as rx_fit() makes them, with `threads` threads (0: all). YP_INVALID with fewer
+ * than 2 differences.
  */
-size_t rx_noise_bytes(const struct rx_image *image, enum rx_neighbour neighbour, int threads);
 enum yp_status rx_noise(struct yp_device *device, const struct rx_image *image,
                         enum rx_neighbour neighbour, int threads, double *covariance);
 
@@ -63,9 +62,8 @@ void rx_mnf_destroy(struct rx_mnf *mnf); /* NULL is allowed */
 size_t rx_mnf_components(const struct rx_mnf *mnf); /* channels that are not left out */
 /* (components), largest first; the object's. */
 const double *rx_mnf_eigenvalues(const struct rx_mnf *mnf);
-/* (components, channels): row k is v_k; and Sigma_N v_k. The object's. */
+/* (components, channels): row k is v_k. The object's. */
 const double *rx_mnf_vectors(const struct rx_mnf *mnf);
-const double *rx_mnf_back_vectors(const struct rx_mnf *mnf);
 /* How many components have a signal-to-noise ratio of `snr` or more: lambda - 1 >= snr. */
 size_t rx_mnf_with_snr(const struct rx_mnf *mnf, double snr);
 

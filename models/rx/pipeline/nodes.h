@@ -175,11 +175,10 @@ size_t rx_pipeline_bytes(const struct rx_pipeline_options *options);
  * there is no MinMax by sample, no residual and no mixed precision: else YP_UNSUPPORTED. The same
  * bits come on every GPU, other ones than the CPU's, within what gradients in float are off.
  *
- * rx_pipeline_create() takes rx_pipeline_device_bytes() of the device, rx_pipeline_pinned_bytes()
- * of it page-locked (0 where tiles are the device's), and rx_pipeline_host_bytes() of the CPU.
+ * rx_pipeline_create() takes rx_pipeline_device_bytes() of the device, page-locked memory of it
+ * where tiles are the host's, and rx_pipeline_host_bytes() of the CPU.
  */
 size_t rx_pipeline_device_bytes(const struct rx_pipeline_options *options);
-size_t rx_pipeline_pinned_bytes(const struct rx_pipeline_options *options);
 size_t rx_pipeline_host_bytes(const struct rx_pipeline_options *options);
 
 /* NULL with yp_last_error() set: an option is not allowed, the device cannot do it, out of memory.
@@ -309,7 +308,6 @@ enum yp_status rx_pipeline_train_evaluate(void *pipeline, const struct rx_source
 /* Operators of models/nn in a chain on one tile, with the memory for it; options.precision is
  * ignored. */
 struct rx_plain;
-size_t rx_plain_bytes(const struct rx_pipeline_options *options, const struct rx_tile *tile);
 
 /* The tile must outlive the object and stay as it is; it has up to options->tile_pixels pixels, and
  * needs labels but for the autoencoder. */
@@ -325,7 +323,6 @@ size_t rx_plain_outputs(const struct rx_plain *plain);
 /* The loss of each pixel (0 where it is not finite) and its vector-Jacobian product, in the shapes
  * that struct yp_gradient takes: `plain` is a struct rx_plain, `x` the parameters. */
 void rx_plain_losses(void *plain, const double *x, double *losses);
-void rx_plain_losses_f32(struct rx_plain *plain, const float *x, float *losses);
 void rx_plain_vjp(void *plain, const double *x, const double *cotangent, double *gradient);
 void rx_plain_vjp_f32(struct rx_plain *plain, const float *x, const float *cotangent,
                       float *gradient);

@@ -219,11 +219,11 @@ static void run(struct rx_plain *p, bool wide, const void *x, int steps, bool ha
 }
 
 /* The results of the first `steps` steps to their pixels. */
-static void scatter(const struct rx_plain *p, bool wide, int steps, double missing, void *out)
+static void scatter(const struct rx_plain *p, int steps, double missing, double *out)
 {
     size_t next = p->steps[steps - 1].to;
     for (size_t i = 0; i < p->tile.pixels; i++)
-        put(out, i, p->keep[i] ? get(p->values, next++, wide) : missing, wide);
+        out[i] = p->keep[i] ? get(p->values, next++, true) : missing;
 }
 
 static double weight_of(const struct rx_plain *p, bool wide)
@@ -231,18 +231,19 @@ static double weight_of(const struct rx_plain *p, bool wide)
     return wide ? p->options.orthogonality : (double)(float)p->options.orthogonality;
 }
 
-static void losses_of(struct rx_plain *p, bool wide, const void *x, void *losses)
+void rx_plain_losses(void *plain, const double *x, double *losses)
 {
+    struct rx_plain *p = plain;
     size_t next = p->tile.pixels;
-    run(p, wide, x, p->count, false);
-    scatter(p, wide, p->count, 0, losses);
+    run(p, true, x, p->count, false);
+    scatter(p, p->count, 0, losses);
     if (p->options.components > 0) {
-        forward(p, &p->penalty, wide, x);
-        put(losses, next++, get(p->values, p->penalty.to, wide) * weight_of(p, wide), wide);
+        forward(p, &p->penalty, true, x);
+        losses[next++] = get(p->values, p->penalty.to, true) * weight_of(p, true);
     }
     if (ypi_rx_has_terms(&p->options)) {
-        forward(p, &p->terms, wide, x);
-        put(losses, next, get(p->values, p->terms.to, wide), wide);
+        forward(p, &p->terms, true, x);
+        losses[next] = get(p->values, p->terms.to, true);
     }
 }
 
@@ -364,11 +365,11 @@ static enum yp_status check(const char *what, const struct rx_pipeline_options *
     return YP_OK;
 }
 
-size_t rx_plain_bytes(const struct rx_pipeline_options *options, const struct rx_tile *tile)
+static size_t bytes_of(const struct rx_pipeline_options *options, const struct rx_tile *tile)
 {
     struct rx_plain plain;
     struct ypi_arena arena = {0};
-    if (check("rx_plain_bytes", options, tile, &plain) != YP_OK)
+    if (check("rx_plain_create", options, tile, &plain) != YP_OK)
         return 0;
     ypi_arena_take(&arena, 1, sizeof plain);
     lay_out(&plain, &arena);
@@ -401,7 +402,7 @@ struct rx_plain *rx_plain_create(struct yp_device *device,
     if (ypi_check_host("rx_plain_create", device) != YP_OK ||
         check("rx_plain_create", options, tile, &checked) != YP_OK)
         return NULL;
-    struct ypi_arena arena = {.base = yp_device_alloc(device, rx_plain_bytes(options, tile))};
+    struct ypi_arena arena = {.base = yp_device_alloc(device, bytes_of(options, tile))};
     if (arena.base == NULL)
         return NULL;
     struct rx_plain *plain = ypi_arena_take(&arena, 1, sizeof *plain);
@@ -423,16 +424,6 @@ size_t rx_plain_outputs(const struct rx_plain *plain)
     return plain->tile.pixels + (plain->options.components > 0) + ypi_rx_has_terms(&plain->options);
 }
 
-void rx_plain_losses(void *plain, const double *x, double *losses)
-{
-    losses_of(plain, true, x, losses);
-}
-
-void rx_plain_losses_f32(struct rx_plain *plain, const float *x, float *losses)
-{
-    losses_of(plain, false, x, losses);
-}
-
 void rx_plain_vjp(void *plain, const double *x, const double *cotangent, double *gradient)
 {
     vjp(plain, true, x, cotangent, gradient);
@@ -447,5 +438,5 @@ void rx_plain_vjp_f32(struct rx_plain *plain, const float *x, const float *cotan
 void rx_plain_scores(struct rx_plain *plain, const double *x, double *scores)
 {
     run(plain, true, x, plain->scored, true);
-    scatter(plain, true, plain->scored, NAN, scores);
+    scatter(plain, plain->scored, NAN, scores);
 }

@@ -21,13 +21,6 @@ static inline void plain_losses(const struct rx_tile *tile, const double *x, dou
     rx_plain_destroy(plain);
 }
 
-static inline void plain_losses_f32(const struct rx_tile *tile, const float *x, float *losses)
-{
-    struct rx_plain *plain = plain_of(tile);
-    rx_plain_losses_f32(plain, x, losses);
-    rx_plain_destroy(plain);
-}
-
 static inline void plain_losses_vjp(const struct rx_tile *tile, const double *x,
                                     const double *cotangent, double *gradient)
 {

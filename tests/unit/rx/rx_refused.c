@@ -50,7 +50,6 @@ Test(rx_refused, detector)
     REFUSED(rx_create_with(cpu, 3, 10, 1, &none), "options->precision is 4");
     cr_expect(rx_bytes(0, 1, 1) == 0 && rx_loss_bytes(1, 0, 1) == 0 &&
               rx_bytes_with(3, 10, 1, &none) == 0 && rx_device_bytes(249, 1, NULL) == 0 &&
-              rx_pinned_bytes(3, 10, &wrong) == 0 && rx_loss_pinned_bytes(3, 10, &wrong) == 0 &&
               rx_loss_device_bytes(1, 0, NULL) == 0 && memory().allocated == 0);
 
     struct rx *rx = detector_for(&s, 2);
@@ -167,8 +166,7 @@ static const struct {
 
 static void expect_no_bytes(const struct rx_pipeline_options *o)
 {
-    cr_expect(rx_pipeline_device_bytes(o) == 0 && rx_pipeline_pinned_bytes(o) == 0 &&
-              rx_pipeline_host_bytes(o) == 0);
+    cr_expect(rx_pipeline_device_bytes(o) == 0 && rx_pipeline_host_bytes(o) == 0);
 }
 
 Test(rx_refused, pipeline_options)
