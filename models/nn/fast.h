@@ -71,6 +71,17 @@
         return vjp_in(call, true); \
     }
 
+/* work() and work_bf16() from work_in() with bool bf16. */
+#define NN_BOTH_WORKS \
+    static size_t work(const struct nn_shape *shape) \
+    { \
+        return work_in(shape, false); \
+    } \
+    static size_t work_bf16(const struct nn_shape *shape) \
+    { \
+        return work_in(shape, true); \
+    }
+
 #define NN_CHUNK ((size_t)8192) /* elements: 32 KiB */
 #define NN_FEW 4                /* chunks that one thread does faster than several */
 

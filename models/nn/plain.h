@@ -30,6 +30,11 @@
 #undef REAL
 #undef NAME
 
-/* For the entry. */
+/* For the entry; the shapes are those of an operator over n elements, with settings. */
 #define NN_PLAIN \
     .oracle = forward_f64, .oracle_vjp = vjp_f64, .plain = forward_f32, .plain_vjp = vjp_f32
+#define NN_LINE_SHAPES(...) \
+    .shapes = {{"one", .size = {1}, .setting = {__VA_ARGS__}}, \
+               {"odd", .size = {37}, .setting = {__VA_ARGS__}}, \
+               {"small", .size = {4096}, .setting = {__VA_ARGS__}}, \
+               {"medium", .size = {1 << 20}, .setting = {__VA_ARGS__}}}

@@ -52,6 +52,14 @@ static inline struct nn_matrix nn_columns_of(const void *at, enum nn_type type, 
     return (struct nn_matrix){(void *)(uintptr_t)at, type, columns, true};
 }
 
+static inline struct nn_gemm nn_gemm_of(size_t m, size_t n, size_t k, struct nn_matrix a,
+                                        struct nn_matrix b, struct nn_matrix c, bool add,
+                                        const float *bias)
+{
+    return (struct nn_gemm){
+        .m = m, .n = n, .k = k, .a = a, .b = b, .c = c, .add = add, .bias = bias};
+}
+
 #ifdef __cplusplus
 }
 #endif

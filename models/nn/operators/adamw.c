@@ -71,11 +71,6 @@ static double flops(const struct nn_shape *shape, enum nn_pass pass)
     return 16 * (double)shape->size[N];
 }
 
-#define HOW \
-    { \
-        1e-3, 0.9, 0.999, 1e-8, 0.01, 3, 0.5 \
-    }
-
 const struct nn_operator nn_adamw = {
     .name = "adamw",
     .dims = "n",
@@ -84,10 +79,7 @@ const struct nn_operator nn_adamw = {
                 {"parameters", "n", .role = NN_STATE},
                 {"m", "n", .role = NN_STATE},
                 {"v", "n", .role = NN_STATE, .domain = {NN_UNIFORM, .low = 0, .high = 1}}},
-    .shapes = {{"one", .size = {1}, .setting = HOW},
-               {"odd", .size = {37}, .setting = HOW},
-               {"small", .size = {4096}, .setting = HOW},
-               {"medium", .size = {1 << 20}, .setting = HOW}},
+    NN_LINE_SHAPES(1e-3, 0.9, 0.999, 1e-8, 0.01, 3, 0.5),
     .oracle = forward_f64,
     .plain = forward_f32,
     .flops = flops,

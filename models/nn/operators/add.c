@@ -69,18 +69,10 @@ const struct nn_operator nn_add = {
                 {"b", "n", .role = NN_INPUT, .unread = true},
                 {"y", "n", .role = NN_OUTPUT}},
     .passes = true,
-    .shapes = {{"one", .size = {1}},
-               {"odd", .size = {37}},
-               {"small", .size = {4096}},
-               {"medium", .size = {1 << 20}}},
+    NN_LINE_SHAPES(0),
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp},
-                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .types = "bbb",
-                  .gradients = "bbb"},
-                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda},
-                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
-                  .types = "bbb", .gradients = "bbb"}},
+    NN_BOTH_VERSIONS(NULL, NULL, "bbb", "bbb"),
 };
 
 #else

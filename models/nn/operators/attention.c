@@ -308,19 +308,7 @@ static struct nn_cuda_attention job_of(const struct nn_call *call, bool bf16)
                                       .along = call->work};
 }
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
-{
-    const struct nn_cuda_attention job = job_of(call, bf16);
-    return cuda->attention[NN_FORWARD](call->device, &job);
-}
-
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
-{
-    const struct nn_cuda_attention job = job_of(call, bf16);
-    return cuda->attention[NN_VJP](call->device, &job);
-}
-
-NN_ON_CUDA
+NN_ON_CUDA_BY_JOB(attention)
 
 static size_t plain_work(const struct nn_shape *shape)
 {
@@ -354,12 +342,7 @@ const struct nn_operator nn_attention = {
     NN_PLAIN,
     .plain_work = plain_work,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
-                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work,
-                  .types = "bbbbff", .gradients = "bbbbff"},
-                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
-                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
-                  .work = work_cuda, .types = "bbbbff", .gradients = "bbbbff"}},
+    NN_BOTH_VERSIONS(work, work_cuda, "bbbbff", "bbbbff"),
 };
 
 #else

@@ -114,12 +114,7 @@ const struct nn_operator nn_embedding = {
     NN_PLAIN,
     .flops = flops,
     .bytes = bytes,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp},
-                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .types = "bfb",
-                  .gradients = "ffb"},
-                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda},
-                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
-                  .types = "bfb", .gradients = "ffb"}},
+    NN_BOTH_VERSIONS(NULL, NULL, "bfb", "ffb"),
 };
 
 #else

@@ -15,31 +15,16 @@ static struct nn_gemm product(const struct nn_call *call, int i, bool bf16)
     enum nn_type type = bf16 ? NN_BFLOAT16 : NN_FLOAT;
     size_t n = call->shape->size[N], out = call->shape->size[OUT], c = call->shape->size[C];
     if (i == Y)
-        return (struct nn_gemm){n,
-                                out,
-                                c,
-                                nn_rows_of(call->value[X], type, c),
-                                nn_columns_of(call->value[W], type, c),
-                                nn_rows_of(call->value[Y], type, out),
-                                false,
-                                call->value[B]};
+        return nn_gemm_of(n, out, c, nn_rows_of(call->value[X], type, c),
+                          nn_columns_of(call->value[W], type, c),
+                          nn_rows_of(call->value[Y], type, out), false, call->value[B]);
     if (i == X)
-        return (struct nn_gemm){n,
-                                c,
-                                out,
-                                nn_rows_of(call->gradient[Y], type, out),
-                                nn_rows_of(call->value[W], type, c),
-                                nn_rows_of(call->gradient[X], type, c),
-                                nn_adds(call, X),
-                                NULL};
-    return (struct nn_gemm){out,
-                            c,
-                            n,
-                            nn_columns_of(call->gradient[Y], type, out),
-                            nn_rows_of(call->value[X], type, c),
-                            nn_rows_of(call->gradient[W], NN_FLOAT, c),
-                            nn_adds(call, W),
-                            NULL};
+        return nn_gemm_of(n, c, out, nn_rows_of(call->gradient[Y], type, out),
+                          nn_rows_of(call->value[W], type, c),
+                          nn_rows_of(call->gradient[X], type, c), nn_adds(call, X), NULL);
+    return nn_gemm_of(out, c, n, nn_columns_of(call->gradient[Y], type, out),
+                      nn_rows_of(call->value[X], type, c),
+                      nn_rows_of(call->gradient[W], NN_FLOAT, c), nn_adds(call, W), NULL);
 }
 
 static size_t work_in(const struct nn_shape *shape, bool bf16)
@@ -55,15 +40,7 @@ static size_t work_in(const struct nn_shape *shape, bool bf16)
     return sums > most ? sums : most;
 }
 
-static size_t work(const struct nn_shape *shape)
-{
-    return work_in(shape, false);
-}
-
-static size_t work_bf16(const struct nn_shape *shape)
-{
-    return work_in(shape, true);
-}
+NN_BOTH_WORKS
 
 static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {

@@ -60,42 +60,27 @@ static struct nn_gemm logits(const struct nn_call *call, size_t at, size_t rows,
                              bool bf16)
 {
     size_t v = call->shape->size[V], d = call->shape->size[D];
-    return (struct nn_gemm){rows,
-                            v,
-                            d,
-                            nn_rows_of(nn_from(call->value[X], at * d, bf16), type_of(bf16), d),
-                            nn_columns_of(call->value[W], type_of(bf16), d),
-                            nn_rows_of(z, NN_FLOAT, v),
-                            false,
-                            NULL};
+    return nn_gemm_of(
+        rows, v, d, nn_rows_of(nn_from(call->value[X], at * d, bf16), type_of(bf16), d),
+        nn_columns_of(call->value[W], type_of(bf16), d), nn_rows_of(z, NN_FLOAT, v), false, NULL);
 }
 
 static struct nn_gemm gradient_x(const struct nn_call *call, size_t at, size_t rows, const void *s,
                                  bool bf16)
 {
     size_t v = call->shape->size[V], d = call->shape->size[D];
-    return (struct nn_gemm){rows,
-                            d,
-                            v,
-                            nn_rows_of(s, type_of(bf16), v),
-                            nn_rows_of(call->value[W], type_of(bf16), d),
-                            nn_rows_of(nn_from(call->gradient[X], at * d, bf16), type_of(bf16), d),
-                            false,
-                            NULL};
+    return nn_gemm_of(
+        rows, d, v, nn_rows_of(s, type_of(bf16), v), nn_rows_of(call->value[W], type_of(bf16), d),
+        nn_rows_of(nn_from(call->gradient[X], at * d, bf16), type_of(bf16), d), false, NULL);
 }
 
 static struct nn_gemm gradient_w(const struct nn_call *call, size_t at, size_t rows, const void *s,
                                  bool bf16)
 {
     size_t v = call->shape->size[V], d = call->shape->size[D];
-    return (struct nn_gemm){v,
-                            d,
-                            rows,
-                            nn_columns_of(s, type_of(bf16), v),
-                            nn_rows_of(nn_from(call->value[X], at * d, bf16), type_of(bf16), d),
-                            nn_rows_of(call->gradient[W], NN_FLOAT, d),
-                            at > 0 || nn_adds(call, W),
-                            NULL};
+    return nn_gemm_of(v, d, rows, nn_columns_of(s, type_of(bf16), v),
+                      nn_rows_of(nn_from(call->value[X], at * d, bf16), type_of(bf16), d),
+                      nn_rows_of(call->gradient[W], NN_FLOAT, d), at > 0 || nn_adds(call, W), NULL);
 }
 
 /* -- workspace: logits of ROWS rows, their slopes in bf16, and what products take -------------- */
@@ -276,15 +261,12 @@ static size_t plain_work(const struct nn_shape *shape)
     return shape->size[V] * sizeof(double);
 }
 
-static size_t work(const struct nn_shape *shape)
+static size_t work_in(const struct nn_shape *shape, bool bf16)
 {
-    return logits_bytes(shape, false) + product_bytes(shape, false);
+    return logits_bytes(shape, bf16) + product_bytes(shape, bf16);
 }
 
-static size_t work_bf16(const struct nn_shape *shape)
-{
-    return logits_bytes(shape, true) + product_bytes(shape, true);
-}
+NN_BOTH_WORKS
 
 static size_t work_cuda(const struct nn_shape *shape)
 {

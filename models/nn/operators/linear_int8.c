@@ -50,22 +50,12 @@ static struct nn_gemm product(const struct nn_call *call, const struct parts *pa
 {
     size_t n = call->shape->size[N], out = call->shape->size[OUT], c = call->shape->size[C];
     if (pass == NN_FORWARD)
-        return (struct nn_gemm){n,
-                                out,
-                                c,
-                                nn_rows_of(parts->x, NN_SINT8, c),
-                                nn_columns_of(call->value[W], NN_SINT8, c),
-                                nn_rows_of(call->value[Y], NN_FLOAT, out),
-                                false,
-                                NULL};
-    return (struct nn_gemm){n,
-                            c,
-                            out,
-                            nn_rows_of(parts->dy, NN_BFLOAT16, out),
-                            nn_rows_of(parts->w, NN_BFLOAT16, c),
-                            nn_rows_of(call->gradient[X], NN_FLOAT, c),
-                            false,
-                            NULL};
+        return nn_gemm_of(n, out, c, nn_rows_of(parts->x, NN_SINT8, c),
+                          nn_columns_of(call->value[W], NN_SINT8, c),
+                          nn_rows_of(call->value[Y], NN_FLOAT, out), false, NULL);
+    return nn_gemm_of(n, c, out, nn_rows_of(parts->dy, NN_BFLOAT16, out),
+                      nn_rows_of(parts->w, NN_BFLOAT16, c),
+                      nn_rows_of(call->gradient[X], NN_FLOAT, c), false, NULL);
 }
 
 static size_t work(const struct nn_shape *shape)

@@ -14,31 +14,16 @@ static struct nn_gemm product(const struct nn_call *call, int i, bool bf16)
     enum nn_type type = bf16 ? NN_BFLOAT16 : NN_FLOAT;
     size_t m = call->shape->size[M], n = call->shape->size[N], k = call->shape->size[K];
     if (i == Y)
-        return (struct nn_gemm){m,
-                                n,
-                                k,
-                                nn_rows_of(call->value[A], type, k),
-                                nn_rows_of(call->value[B], type, n),
-                                nn_rows_of(call->value[Y], NN_FLOAT, n),
-                                false,
-                                NULL};
+        return nn_gemm_of(m, n, k, nn_rows_of(call->value[A], type, k),
+                          nn_rows_of(call->value[B], type, n),
+                          nn_rows_of(call->value[Y], NN_FLOAT, n), false, NULL);
     if (i == A)
-        return (struct nn_gemm){m,
-                                k,
-                                n,
-                                nn_rows_of(call->gradient[Y], type, n),
-                                nn_columns_of(call->value[B], type, n),
-                                nn_rows_of(call->gradient[A], NN_FLOAT, k),
-                                false,
-                                NULL};
-    return (struct nn_gemm){k,
-                            n,
-                            m,
-                            nn_columns_of(call->value[A], type, k),
-                            nn_rows_of(call->gradient[Y], type, n),
-                            nn_rows_of(call->gradient[B], NN_FLOAT, n),
-                            false,
-                            NULL};
+        return nn_gemm_of(m, k, n, nn_rows_of(call->gradient[Y], type, n),
+                          nn_columns_of(call->value[B], type, n),
+                          nn_rows_of(call->gradient[A], NN_FLOAT, k), false, NULL);
+    return nn_gemm_of(k, n, m, nn_columns_of(call->value[A], type, k),
+                      nn_rows_of(call->gradient[Y], type, n),
+                      nn_rows_of(call->gradient[B], NN_FLOAT, n), false, NULL);
 }
 
 static size_t work_in(const struct nn_shape *shape, bool bf16)
@@ -49,15 +34,7 @@ static size_t work_in(const struct nn_shape *shape, bool bf16)
     return nn_gemm_most(products, sizeof products / sizeof *products);
 }
 
-static size_t work(const struct nn_shape *shape)
-{
-    return work_in(shape, false);
-}
-
-static size_t work_bf16(const struct nn_shape *shape)
-{
-    return work_in(shape, true);
-}
+NN_BOTH_WORKS
 
 static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {

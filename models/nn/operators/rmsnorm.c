@@ -128,19 +128,7 @@ static struct nn_cuda_rmsnorm job_of(const struct nn_call *call, bool bf16)
                                     .work = call->work};
 }
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
-{
-    const struct nn_cuda_rmsnorm job = job_of(call, bf16);
-    return cuda->rmsnorm[NN_FORWARD](call->device, &job);
-}
-
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
-{
-    const struct nn_cuda_rmsnorm job = job_of(call, bf16);
-    return cuda->rmsnorm[NN_VJP](call->device, &job);
-}
-
-NN_ON_CUDA
+NN_ON_CUDA_BY_JOB(rmsnorm)
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -162,12 +150,7 @@ const struct nn_operator nn_rmsnorm = {
                {"medium", .size = {2048, 768}, .setting = {1e-5}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
-                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work,
-                  .types = "bfbf", .gradients = "bfbf"},
-                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
-                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
-                  .work = work_cuda, .types = "bfbf", .gradients = "bfbf"}},
+    NN_BOTH_VERSIONS(work, work_cuda, "bfbf", "bfbf"),
 };
 
 #else

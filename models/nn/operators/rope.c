@@ -157,12 +157,7 @@ const struct nn_operator nn_rope = {
                {"medium", .size = {4, 512, 12, 64, 32}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp},
-                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .types = "bffb",
-                  .gradients = "bffb"},
-                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda},
-                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
-                  .types = "bffb", .gradients = "bffb"}},
+    NN_BOTH_VERSIONS(NULL, NULL, "bffb", "bffb"),
 };
 
 #else

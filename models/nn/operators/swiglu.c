@@ -77,19 +77,7 @@ static struct nn_cuda_swiglu job_of(const struct nn_call *call, bool bf16)
         call->gradient[Y],    call->value[Y], call->gradient[GATE], call->gradient[UP]};
 }
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
-{
-    const struct nn_cuda_swiglu job = job_of(call, bf16);
-    return cuda->swiglu[NN_FORWARD](call->device, &job);
-}
-
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
-{
-    const struct nn_cuda_swiglu job = job_of(call, bf16);
-    return cuda->swiglu[NN_VJP](call->device, &job);
-}
-
-NN_ON_CUDA
+NN_ON_CUDA_BY_JOB(swiglu)
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -102,18 +90,10 @@ const struct nn_operator nn_swiglu = {
     .tensors = {{"gate", "n", .role = NN_INPUT, .domain = {NN_BELL, .low = 0, .high = 2}},
                 {"up", "n", .role = NN_INPUT},
                 {"y", "n", .role = NN_OUTPUT}},
-    .shapes = {{"one", .size = {1}},
-               {"odd", .size = {37}},
-               {"small", .size = {4096}},
-               {"medium", .size = {1 << 20}}},
+    NN_LINE_SHAPES(0),
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp},
-                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .types = "bbb",
-                  .gradients = "bbb"},
-                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda},
-                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
-                  .types = "bbb", .gradients = "bbb"}},
+    NN_BOTH_VERSIONS(NULL, NULL, "bbb", "bbb"),
 };
 
 #else
