@@ -37,11 +37,43 @@ struct synth_spec scale_spec(const struct scale *s, uint64_t seed)
                                .fwhm_nm = s->points ? SYNTH_OFF : 0};
 }
 
-struct rx *open_rx(struct yp_case *t, size_t channels, size_t tile_pixels, int threads)
+struct synth_scene *open_scene(struct yp_case *t, struct yp_device *device,
+                               const struct synth_spec *spec)
 {
-    struct rx *rx = rx_create(yp_device(t), channels, tile_pixels, threads);
+    struct synth_scene *scene = synth_scene_create(device, spec);
+    yp_got(t, scene);
+    return scene;
+}
+
+void make_cube(struct yp_case *t, struct yp_device *device, const struct synth_spec *spec,
+               uint64_t cube, float *values, const struct synth_truth *truth)
+{
+    struct synth_scene *scene = open_scene(t, device, spec);
+    enum yp_status status =
+        synth_scene_tile(scene, cube, 0, spec->height * spec->width, values, truth);
+    synth_scene_destroy(scene);
+    yp_ok(t, status);
+}
+
+struct rx *open_rx_on(struct yp_case *t, struct yp_device *device, size_t channels,
+                      size_t tile_pixels, int threads, enum rx_precision precision)
+{
+    struct rx *rx = rx_create_with(device, channels, tile_pixels, threads,
+                                   &(struct rx_options){.precision = precision});
     yp_got(t, rx);
     return rx;
+}
+
+struct rx *open_rx(struct yp_case *t, size_t channels, size_t tile_pixels, int threads)
+{
+    return open_rx_on(t, yp_device(t), channels, tile_pixels, threads, RX_FP32);
+}
+
+void *sent(struct yp_case *t, const void *from, size_t bytes)
+{
+    void *to = yp_alloc(t, bytes);
+    yp_ok(t, yp_device_copy(yp_device(t), to, from, bytes));
+    return to;
 }
 
 void reset_rx(void *rx)
@@ -130,12 +162,11 @@ void scene_tiles_open_on(struct scene_tiles *tiles, struct yp_case *t, struct yp
     struct synth_spec spec = scale_spec(scale, yp_seed(t));
     size_t pixels = scale->height * scale->width;
     *tiles =
-        (struct scene_tiles){.scene = synth_scene_create(device, &spec),
+        (struct scene_tiles){.scene = open_scene(t, device, &spec),
                              .device = device,
                              .scale = *scale,
                              .tiles_per_cube = (pixels + tile_pixels - 1) / tile_pixels,
                              .cubes_per_tile = tile_pixels < pixels ? 1 : tile_pixels / pixels};
-    yp_require(t, tiles->scene != NULL, "%s", yp_last_error());
     tiles->source = (struct rx_source){.channels = scale->channels,
                                        .tile_pixels = tile_pixels,
                                        .tiles = scene_tiles_count(tiles, scale->cubes),

@@ -41,8 +41,22 @@ struct scale scale_of(struct yp_case *t);
 /* The default scene at this scale. */
 struct synth_spec scale_spec(const struct scale *s, uint64_t seed);
 
+/* A scene, or the case ends; the caller gives it back with synth_scene_destroy(). */
+struct synth_scene *open_scene(struct yp_case *t, struct yp_device *device,
+                               const struct synth_spec *spec);
+
+/* All of a cube of such a scene, in memory of the device; truth may be NULL. */
+void make_cube(struct yp_case *t, struct yp_device *device, const struct synth_spec *spec,
+               uint64_t cube, float *values, const struct synth_truth *truth);
+
 /* A detector on the case's device, or the case ends; the caller gives it back with rx_destroy(). */
 struct rx *open_rx(struct yp_case *t, size_t channels, size_t tile_pixels, int threads);
+/* The same on any device. */
+struct rx *open_rx_on(struct yp_case *t, struct yp_device *device, size_t channels,
+                      size_t tile_pixels, int threads, enum rx_precision precision);
+
+/* A copy in memory of the case's device, which the case owns. */
+void *sent(struct yp_case *t, const void *from, size_t bytes);
 
 /* rx_reset() for .reset of a measurement. */
 void reset_rx(void *rx);

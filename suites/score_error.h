@@ -1,10 +1,36 @@
-/* How far scores are off. */
+/* How far results are off. */
 #ifndef YIELDPOINT_SUITES_SCORE_ERROR_H
 #define YIELDPOINT_SUITES_SCORE_ERROR_H
 
 #include <math.h>
 #include <stdlib.h>
 #include <yieldpoint/yieldpoint.h>
+
+/* A copy in double, which the case owns. */
+static inline double *in_double(struct yp_case *t, const float *x, size_t count)
+{
+    double *wide = yp_alloc_host(t, count * sizeof *wide);
+    for (size_t i = 0; i < count; i++)
+        wide[i] = (double)x[i];
+    return wide;
+}
+
+/* The norm of the error over that of what is right. The case fails where one is NaN and the other
+ * is not. */
+static inline double relative_error(struct yp_case *t, const float *got, const double *right,
+                                    size_t count)
+{
+    double off = 0, size = 0;
+    for (size_t i = 0; i < count; i++) {
+        yp_require(t, isnan(right[i]) == isnan(got[i]), "number %zu: %g, not %g", i, (double)got[i],
+                   right[i]);
+        if (isnan(right[i]))
+            continue;
+        off += ((double)got[i] - right[i]) * ((double)got[i] - right[i]);
+        size += right[i] * right[i];
+    }
+    return sqrt(off / size);
+}
 
 static inline int score_error_order(const void *a, const void *b)
 {

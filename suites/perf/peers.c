@@ -139,8 +139,7 @@ YP_TEST(peers, scene, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is
     struct synth_spec spec = {.height = side, .width = side, .channels = channels};
     spec.preset = yp_string(t, "preset")[0] == 'c' ? SYNTH_CUVIS : SYNTH_SCENE;
     spec.seed = yp_seed(t);
-    struct synth_scene *scene = synth_scene_create(yp_device(t), &spec);
-    yp_require(t, scene != NULL, "%s", yp_last_error());
+    struct synth_scene *scene = open_scene(t, yp_device(t), &spec);
     size_t pixels = side * side;
     double count = (double)(pixels * channels);
     float *values = yp_alloc(t, pixels * channels * sizeof *values);

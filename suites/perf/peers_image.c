@@ -1,6 +1,8 @@
 /* The image that peers/common.py makes, with the same bits. */
 #include "suites/perf/peers.h"
 
+#include "suites/score_error.h"
+
 #include <math.h>
 
 enum { MATERIALS = 7 }; /* the last material is the target's */
@@ -111,8 +113,5 @@ double peers_digest(const double *values, size_t count)
 
 double peers_digest_f32(struct yp_case *t, const float *values, size_t count)
 {
-    double *wide = yp_alloc(t, count * sizeof *wide);
-    for (size_t i = 0; i < count; i++)
-        wide[i] = (double)values[i];
-    return peers_digest(wide, count);
+    return peers_digest(in_double(t, values, count), count);
 }

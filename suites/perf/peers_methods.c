@@ -68,9 +68,8 @@ struct methods {
 
 static struct rx *fitted(struct yp_case *t, struct methods *m)
 {
-    struct rx *rx = rx_create_with(yp_device_cpu(), m->image.channels, m->tiles.source.tile_pixels,
-                                   THREADS, &(struct rx_options){.precision = m->precision});
-    yp_got(t, rx);
+    struct rx *rx = open_rx_on(t, yp_device_cpu(), m->image.channels, m->tiles.source.tile_pixels,
+                               THREADS, m->precision);
     yp_ok(t, rx_fit(rx, &m->tiles.source));
     return rx;
 }

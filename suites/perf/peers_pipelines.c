@@ -2,8 +2,9 @@
  * same image, and parameters that are hashes of their names and places. */
 #include "suites/perf/peers.h"
 
-#include "models/rx/pipeline/nodes.h"
 #include "models/train/optimiser.h"
+#include "suites/pipelines.h"
+#include "suites/score_error.h"
 
 #include <math.h>
 #include <string.h>
@@ -90,30 +91,6 @@ static double digest_of(const struct yp_tensor *tensors, size_t count, const dou
     return exp(sum / (double)n);
 }
 
-/* Loss and gradient by the plain loops in double, of an image that is one tile. */
-static double plain(struct yp_case *t, const struct rx_pipeline_options *o,
-                    const struct peers_image *image, const float *parameters, size_t count,
-                    double *gradient)
-{
-    const struct rx_tile tile = {image->values, image->pixels, o->channels, image->labels, 0};
-    struct rx_plain *made = rx_plain_create(yp_device_cpu(), o, &tile);
-    yp_got(t, made);
-    size_t outputs = rx_plain_outputs(made);
-    double *x = yp_alloc(t, count * sizeof *x), loss = 0;
-    double *losses = yp_alloc(t, outputs * sizeof *losses);
-    double *weight = yp_alloc(t, outputs * sizeof *weight);
-    for (size_t i = 0; i < count; i++)
-        x[i] = (double)parameters[i];
-    for (size_t i = 0; i < outputs; i++) /* the mean over pixels, then the other terms */
-        weight[i] = i < image->pixels ? 1 / (double)image->pixels : 1;
-    rx_plain_losses(made, x, losses);
-    rx_plain_vjp(made, x, weight, gradient);
-    for (size_t i = 0; i < outputs; i++)
-        loss += weight[i] * losses[i];
-    rx_plain_destroy(made);
-    return loss;
-}
-
 YP_TEST(peers, pipelines, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is_measured,
         .axes = YP_AXES(AXES))
 {
@@ -122,12 +99,11 @@ YP_TEST(peers, pipelines, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter 
     struct yp_tensor tensors[RX_PIPELINE_TENSORS];
     peers_image_open(&image, t);
     o.channels = image.source.channels;
-    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device_cpu(), &o);
-    yp_got(t, pipeline);
+    struct rx_pipeline *pipeline = open_pipeline(t, yp_device_cpu(), &o);
     size_t count = rx_pipeline_parameters(pipeline), n = rx_pipeline_tensors(pipeline, tensors);
-    float *parameters = yp_alloc(t, count * sizeof *parameters);
+    float *parameters = parameters_of(t, pipeline);
     float *gradient = yp_alloc(t, count * sizeof *gradient);
-    double *wide = yp_alloc(t, count * sizeof *wide), loss = 0;
+    double *wide, loss = 0;
     enum yp_status status = YP_OK;
     for (size_t i = 0; i < n; i++)
         start(&tensors[i], yp_seed(t), parameters);
@@ -136,12 +112,13 @@ YP_TEST(peers, pipelines, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter 
         status = rx_pipeline_gradient(pipeline, &image.source, parameters, &loss, gradient);
     }
     yp_ok(t, status);
-    for (size_t i = 0; i < count; i++)
-        wide[i] = (double)gradient[i];
+    wide = in_double(t, gradient, count);
     yp_value(t, "loss", loss);
     yp_value(t, "gradients", digest_of(tensors, n, wide));
-    if (image.source.tiles == 1) {
-        yp_value(t, "plain loss", plain(t, &o, &image, parameters, count, wide));
+    if (image.source.tiles == 1) { /* by plain loops in double */
+        const struct rx_tile tile = {image.values, image.pixels, o.channels, image.labels, 0};
+        const double *at = in_double(t, parameters, count);
+        yp_value(t, "plain loss", plain_gradient(t, &o, &tile, at, wide));
         yp_value(t, "plain gradients", digest_of(tensors, n, wide));
     }
     rx_pipeline_destroy(pipeline);

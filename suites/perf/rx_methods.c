@@ -23,12 +23,9 @@ static void keep(struct yp_case *t, struct methods *m, size_t side, size_t float
     size_t channels = (size_t)yp_int(t, "channels"), pixels = side * side;
     struct scale s = {.cubes = 1, .height = side, .width = side, .channels = channels};
     struct synth_spec spec = scale_spec(&s, yp_seed(t));
-    struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);
-    yp_got(t, scene);
     float *values = yp_alloc(t, pixels * channels * sizeof *values);
-    yp_ok(t, synth_scene_tile(scene, 0, 0, pixels, values, NULL));
+    make_cube(t, yp_device_cpu(), &spec, 0, values, NULL);
     yp_data_hash(t, yp_hash_f32(0, values, pixels * channels));
-    synth_scene_destroy(scene);
     m->image = (struct rx_image){values, side, side, channels};
     m->pixels = pixels;
     m->channels = channels;

@@ -1,6 +1,7 @@
 /* Whole pipelines forward, from raw values to logits: latency of a single image and of a batch, and
  * images a second. */
 #include "suites/perf/rx_work.h"
+#include "suites/pipelines.h"
 
 #include <string.h>
 
@@ -77,11 +78,9 @@ YP_TEST(rx, pipeline_forward, .tags = "perf small",
                         ? (size_t)SIDE * SIDE
                         : scale_tile_pixels(&s, yp_device(t), (size_t)SIDE * SIDE);
     perf_keep(&kept, t, &s, o.tile_pixels);
-    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device(t), &o);
-    struct rx *rx = rx_create(yp_device(t), CHANNELS, o.tile_pixels, THREADS);
-    yp_got(t, pipeline);
-    yp_got(t, rx);
-    float *parameters = yp_alloc_host(t, rx_pipeline_parameters(pipeline) * sizeof *parameters);
+    struct rx_pipeline *pipeline = open_pipeline(t, yp_device(t), &o);
+    struct rx *rx = open_rx(t, CHANNELS, o.tile_pixels, THREADS);
+    float *parameters = parameters_of(t, pipeline);
     yp_ok(t, rx_pipeline_fit(pipeline, rx, &kept.source, parameters, NULL));
     size_t places = kept.source.tiles * kept.source.tile_pixels;
     float *scores = yp_alloc_host(t, places * sizeof *scores);

@@ -1,4 +1,6 @@
 #include "suites/perf/rx_work.h"
+
+#include "suites/pipelines.h"
 #include "suites/scene_work.h"
 
 #include <omp.h>
@@ -24,10 +26,8 @@ double perf_pixels(const struct rx_source *source)
 
 struct rx *perf_rx(struct yp_case *t, const struct rx_work *work, enum rx_precision precision)
 {
-    struct rx *rx = rx_create_with(yp_device(t), work->source->channels, work->source->tile_pixels,
-                                   work->threads, &(struct rx_options){.precision = precision});
-    yp_got(t, rx);
-    return rx;
+    return open_rx_on(t, yp_device(t), work->source->channels, work->source->tile_pixels,
+                      work->threads, precision);
 }
 
 struct rx *perf_fitted(struct yp_case *t, const struct rx_work *work)
@@ -109,10 +109,9 @@ const float *measure_gradient_step(struct yp_case *t, struct rx *rx, const struc
         rx_loss_create(yp_device(t), channels, work->source->tile_pixels, work->threads);
     yp_got(t, loss);
     size_t bytes = rx_loss_parameters(channels) * sizeof(float);
-    float *start = yp_alloc_host(t, bytes), *parameters = yp_alloc(t, bytes);
-    float *gradient = yp_alloc(t, bytes);
+    float *start = yp_alloc_host(t, bytes), *gradient = yp_alloc(t, bytes);
     yp_ok(t, rx_loss_start(rx, 0.05F, (float)c, start));
-    yp_ok(t, yp_device_copy(yp_device(t), parameters, start, bytes));
+    const float *parameters = sent(t, start, bytes);
     double mean = 0;
     enum yp_status status = YP_OK;
     yp_measure (t, "gradient step", WORK(work, 4 * c * c)) {
@@ -133,8 +132,7 @@ const float *measure_pipeline_step(struct yp_case *t, struct rx *rx, const struc
                                           .normalise = true,
                                           .select = true,
                                           .eps = RX_EPS};
-    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device(t), &options);
-    yp_got(t, pipeline);
+    struct rx_pipeline *pipeline = open_pipeline(t, yp_device(t), &options);
     size_t count = rx_pipeline_parameters(pipeline);
     float *parameters = yp_alloc_host(t, 2 * count * sizeof *parameters);
     double mean = 0;

@@ -109,8 +109,7 @@ YP_TEST(synth_cuda, scene, .devices = "cuda", .tags = "perf small",
     spec.preset = strcmp(yp_string(t, "preset"), "cuvis") == 0 ? SYNTH_CUVIS : SYNTH_SCENE;
     size_t of_cube = PIXELS * spec.channels, count = CUBES * of_cube;
     float *values = yp_alloc(t, count * sizeof *values);
-    struct synth_scene *scene = synth_scene_create(yp_device(t), &spec);
-    yp_require(t, scene != NULL, "%s", yp_last_error());
+    struct synth_scene *scene = open_scene(t, yp_device(t), &spec);
     enum yp_status status = YP_OK;
     uint64_t cube = 0;
     yp_measure (t, "make", .items = (double)count, .unit = "values",

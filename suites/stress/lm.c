@@ -3,6 +3,7 @@
 #include "models/lm/plan.h"
 #include "suites/file_tiles.h"
 #include "suites/lm_training.h"
+#include "suites/score_error.h"
 
 #include <math.h>
 #include <omp.h>
@@ -75,16 +76,12 @@ static void gradient_of(void *arg, const double *x, const double *cotangent, dou
 /* Initial weights in double; gains that are not all 1. */
 static double *point_of(struct yp_case *t, const struct lm_config *config, float *narrow)
 {
-    size_t n = lm_parameters(config);
-    double *x = yp_alloc_host(t, n * sizeof *x);
     struct lm_tensor tensor;
     lm_initialise(config, yp_seed(t), narrow);
     for (size_t i = 0; lm_tensor(config, i, &tensor); i++)
         for (size_t k = 0; tensor.rows == 0 && k < tensor.columns; k++)
             narrow[tensor.offset + k] += 0.25F * (float)(k % 3) - 0.25F;
-    for (size_t i = 0; i < n; i++)
-        x[i] = (double)narrow[i];
-    return x;
+    return in_double(t, narrow, lm_parameters(config));
 }
 
 /* In double, tensor by tensor against differences of the loss. */
@@ -191,20 +188,15 @@ YP_TEST(lm, precision, .tags = "stress small", .parallel = true, .devices = "cpu
     double *g = yp_alloc_host(t, fast.parameters * sizeof *g);
     const double *x = point_of(t, &o.config, narrow);
     size_t bytes = fast.parameters * sizeof *narrow;
-    float *there = yp_alloc(t, bytes), *gradient = yp_alloc(t, bytes);
-    double loss = 0, right = 0, off = 0, norm = 0;
-    yp_ok(t, yp_device_copy(yp_device(t), there, narrow, bytes));
+    float *there = sent(t, narrow, bytes), *gradient = yp_alloc(t, bytes);
+    double loss = 0, right = 0;
     run(&fast, there, gradient, 1, &loss);
     yp_ok(t, yp_device_copy(yp_device(t), got, gradient, bytes));
     run(&oracle, x, g, 1, &right);
     yp_ok(t, fast.status);
     yp_ok(t, oracle.status);
-    for (size_t i = 0; i < fast.parameters; i++) {
-        off += ((double)got[i] - g[i]) * ((double)got[i] - g[i]);
-        norm += g[i] * g[i];
-    }
     yp_value(t, "loss error", fabs(loss / right - 1));
-    yp_value(t, "gradient error", sqrt(off / norm));
+    yp_value(t, "gradient error", relative_error(t, got, g, fast.parameters));
     o.oracle = false;
     o.device = yp_device(t);
     check_again(t, o, &fast, there, loss, got);
@@ -352,16 +344,6 @@ static float *trained(struct yp_case *t, const struct lm_options *o, const struc
     return parameters;
 }
 
-static double distance(const float *a, const float *b, size_t n)
-{
-    double off = 0, norm = 0;
-    for (size_t i = 0; i < n; i++) {
-        off += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
-        norm += (double)b[i] * (double)b[i];
-    }
-    return sqrt(off / norm);
-}
-
 #define PRECISIONS YP_AXES(yp_axis_string("precision", "fp32", "bf16"))
 
 /* The same seed twice, and stopped and resumed, have the same bits. */
@@ -396,11 +378,14 @@ YP_TEST(lm, batches_and_threads, .tags = "stress small", .axes = PRECISIONS,
     in_parts.batch = 16; /* by a model that takes 4 */
     added.batch = 4;
     added.accumulate = 4;
-    const float *right = trained(t, &whole, &at_once, 8, 0, NULL);
-    yp_value(t, "in parts", distance(trained(t, &part, &in_parts, 8, 0, NULL), right, n));
-    yp_value(t, "added up", distance(trained(t, &part, &added, 8, 0, NULL), right, n));
+    const double *right = in_double(t, trained(t, &whole, &at_once, 8, 0, NULL), n);
+    const float *got = trained(t, &part, &in_parts, 8, 0, NULL);
+    yp_value(t, "in parts", relative_error(t, got, right, n));
+    got = trained(t, &part, &added, 8, 0, NULL);
+    yp_value(t, "added up", relative_error(t, got, right, n));
     omp_set_num_threads(omp_get_max_threads() > 1 ? 1 : 2);
-    yp_value(t, "other threads", distance(trained(t, &whole, &at_once, 8, 0, NULL), right, n));
+    got = trained(t, &whole, &at_once, 8, 0, NULL);
+    yp_value(t, "other threads", relative_error(t, got, right, n));
 }
 
 /* On a GPU beside the CPU: gradients added up, clipped and scaled. From a checkpoint of either one
@@ -419,8 +404,8 @@ YP_TEST(lm, trains_as_the_cpu, .tags = "stress small", .devices = "cuda",
     how.scaling.initial = 1024;
     how.optimiser = strcmp(yp_string(t, "optimiser"), "adamw") == 0 ? TRAIN_ADAMW : TRAIN_SGD;
     how.sgd.lr = 0.1;
-    const float *right = trained(t, &here, &how, 8, 0, NULL);
-    double off = distance(trained(t, &there, &how, 8, 0, NULL), right, n);
+    const double *right = in_double(t, trained(t, &here, &how, 8, 0, NULL), n);
+    double off = relative_error(t, trained(t, &there, &how, 8, 0, NULL), right, n);
     tmp_file(t, "checkpoint", checkpoint);
     for (int to_gpu = 0; to_gpu < 2; to_gpu++) {
         struct lm_training f;
@@ -434,7 +419,7 @@ YP_TEST(lm, trains_as_the_cpu, .tags = "stress small", .devices = "cuda",
         yp_ok(t, train_run(f.train, 3));
         yp_ok(t, yp_device_copy(yp_device(t), moved, train_parameters(f.train), n * sizeof *moved));
         lm_training_close(&f);
-        off = fmax(off, distance(moved, right, n));
+        off = fmax(off, relative_error(t, moved, right, n));
     }
     yp_value(t, "off by", off);
     yp_expect(t, off <= (there.precision == NN_FP32 ? 4e-6 : 1e-3), "off by %g", off);

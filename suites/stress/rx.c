@@ -1,7 +1,8 @@
 /* The RX detector as the data grow: does it stay right and inside its memory. */
-#include "models/rx/pipeline/nodes.h"
 #include "suites/memory_tiles.h"
+#include "suites/pipelines.h"
 #include "suites/scene_work.h"
+#include "suites/score_error.h"
 
 #include <math.h>
 #include <omp.h>
@@ -145,19 +146,16 @@ static struct gradient_case gradient_case_open(struct yp_case *t, const struct s
 {
     struct scene_tiles tiles;
     scene_tiles_open_on(&tiles, t, yp_device_cpu(), s, TILE_PIXELS);
-    struct rx *rx = rx_create(yp_device_cpu(), s->channels, TILE_PIXELS, THREADS);
-    yp_got(t, rx);
+    struct rx *rx = open_rx_on(t, yp_device_cpu(), s->channels, TILE_PIXELS, THREADS, RX_FP32);
     yp_ok(t, rx_fit(rx, &tiles.source));
     yp_ok(t, rx_finish(rx, RX_EPS));
 
     struct gradient_case g = {
         .channels = s->channels, .pixels = pixels, .parameters = rx_loss_parameters(s->channels)};
     g.start = yp_alloc_host(t, g.parameters * sizeof *g.start);
-    g.exact = yp_alloc_host(t, g.parameters * sizeof *g.exact);
     /* A scale that keeps the logits of background and targets off the flat ends of the sigmoid. */
     yp_ok(t, rx_loss_start(rx, 0.05F, (float)s->channels, g.start));
-    for (size_t i = 0; i < g.parameters; i++)
-        g.exact[i] = (double)g.start[i];
+    g.exact = in_double(t, g.start, g.parameters);
 
     float *values = yp_alloc_host(t, pixels * s->channels * sizeof *values);
     uint8_t *labels = yp_alloc_host(t, pixels);
@@ -173,13 +171,10 @@ static struct gradient_case gradient_case_open(struct yp_case *t, const struct s
     return g;
 }
 
-/* The detection loss in plain loops: the pipeline's, of RX alone. */
-static struct rx_plain *plain_loss(struct yp_case *t, const struct rx_tile *tile)
+/* The detection loss is that of a pipeline of RX alone. */
+static struct rx_pipeline_options options_of(const struct rx_tile *tile)
 {
-    struct rx_pipeline_options options = {.channels = tile->channels, .tile_pixels = tile->pixels};
-    struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &options, tile);
-    yp_got(t, plain);
-    return plain;
+    return (struct rx_pipeline_options){.channels = tile->channels, .tile_pixels = tile->pixels};
 }
 
 /* By finite differences in double precision, every tensor. */
@@ -192,19 +187,9 @@ YP_TEST(rx, gradient, .tags = "stress",
     struct scale s = scale_of(t);
     struct gradient_case g = gradient_case_open(t, &s, 64);
     struct yp_tensor tensors[RX_LOSS_TENSORS];
-    struct rx_plain *plain = plain_loss(t, &g.tile);
+    const struct rx_pipeline_options options = options_of(&g.tile);
     rx_loss_tensors(g.channels, tensors);
-    struct yp_gradient check = {.name = "loss",
-                                .inputs = g.parameters,
-                                .outputs = g.pixels,
-                                .f = rx_plain_losses,
-                                .vjp = rx_plain_vjp,
-                                .arg = plain,
-                                .x = g.exact,
-                                .tensors = tensors,
-                                .n_tensors = RX_LOSS_TENSORS};
-    yp_check_gradient(t, &check);
-    rx_plain_destroy(plain);
+    check_plain_gradient(t, "loss", &options, &g.tile, g.exact, tensors, RX_LOSS_TENSORS);
 }
 
 enum { PARTS = 64, PART_PIXELS = 64 };
@@ -215,19 +200,12 @@ struct moved {
     float *start, *gradient;
 };
 
-static void *moved_to(struct yp_case *t, const void *from, size_t bytes)
-{
-    void *to = yp_alloc(t, bytes);
-    yp_ok(t, yp_device_copy(yp_device(t), to, from, bytes));
-    return to;
-}
-
 static struct moved move(struct yp_case *t, const struct gradient_case *g)
 {
     struct moved m = {.tile = g->tile};
-    m.tile.values = moved_to(t, g->tile.values, g->pixels * g->channels * sizeof(float));
-    m.tile.labels = moved_to(t, g->tile.labels, g->pixels);
-    m.start = moved_to(t, g->start, g->parameters * sizeof(float));
+    m.tile.values = sent(t, g->tile.values, g->pixels * g->channels * sizeof(float));
+    m.tile.labels = sent(t, g->tile.labels, g->pixels);
+    m.start = sent(t, g->start, g->parameters * sizeof(float));
     m.gradient = yp_alloc(t, g->parameters * sizeof(float));
     return m;
 }
@@ -253,7 +231,8 @@ static void add_part(struct yp_case *t, const struct gradient_case *g, const str
         finite += isfinite(tile.values[i * g->channels]) ? 1.0F : 0;
     for (int i = 0; i < PART_PIXELS; i++)
         exact_share[i] = (double)(share[i] = 1 / finite);
-    struct rx_plain *loops = plain_loss(t, &tile);
+    const struct rx_pipeline_options options = options_of(&tile);
+    struct rx_plain *loops = open_plain(t, &options, &tile);
     rx_plain_vjp(loops, g->exact, exact_share, exact_part);
     rx_plain_vjp_f32(loops, g->start, share, plain_part);
     rx_plain_destroy(loops);

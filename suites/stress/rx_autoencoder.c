@@ -1,6 +1,8 @@
 /* A linear autoencoder trained by gradient descent, compared with its optimum: principal
  * components. */
+#include "suites/pipelines.h"
 #include "suites/scene_work.h"
+#include "suites/score_error.h"
 #include "suites/stress/training.h"
 
 #include <math.h>
@@ -37,15 +39,6 @@ static struct training_plan plan(const struct schedule *schedule)
     return p;
 }
 
-static float *place(struct yp_case *t, const struct training *f, const char *name,
-                    float *parameters)
-{
-    for (size_t i = 0; i < f->objective.n_tensors; i++)
-        if (strcmp(f->tensors[i].name, name) == 0)
-            return parameters + f->tensors[i].offset;
-    yp_fail(t, "the pipeline has no tensor '%s'", name);
-}
-
 /*
  * The least mean square error of h numbers a pixel over what the detector was fitted to, and
  * parameters that have it: no affine map of rank h leaves less than the projection on the h first
@@ -66,10 +59,10 @@ static double optimum(struct yp_case *t, const struct training *f, float *parame
     yp_ok(t, rx_pca(yp_device_cpu(), covariance, c, c, w, eigenvalues));
 
     memcpy(parameters, f->parameters, f->objective.parameters * sizeof *parameters);
-    float *w1 = place(t, f, "W1", parameters);
-    float *b1 = place(t, f, "b1", parameters);
-    float *w2 = place(t, f, "W2", parameters);
-    float *b2 = place(t, f, "b2", parameters);
+    float *w1 = training_tensor(t, f, "W1", parameters),
+          *b1 = training_tensor(t, f, "b1", parameters);
+    float *w2 = training_tensor(t, f, "W2", parameters),
+          *b2 = training_tensor(t, f, "b2", parameters);
     double range = (double)seen.max - (double)seen.min;
     for (size_t i = 0; i < c; i++)
         b2[i] = (float)((rx_mean(f->rx)[i] - (double)seen.min) / range);
@@ -115,33 +108,19 @@ static void detect(struct yp_case *t, const struct training *f, const float *tra
 static void check_gradient(struct yp_case *t, const struct training *f,
                            const struct training_plan *how, const float *parameters)
 {
-    size_t n = f->objective.parameters;
     struct rx_tile tile = {.pixels = CHECKED_PIXELS, .channels = f->tiles.scale.channels};
     float *values = yp_alloc_host(t, tile.pixels * tile.channels * sizeof *values);
-    double *at = yp_alloc_host(t, n * sizeof *at);
     struct scene_tiles here;
     scene_tiles_open_on(&here, t, yp_device_cpu(), &f->tiles.scale, TRAINING_TILE_PIXELS);
     yp_ok(t, synth_scene_tile(here.scene, 0, 0, tile.pixels, values, NULL));
     scene_tiles_close(&here);
     tile.values = values;
-    for (size_t i = 0; i < n; i++)
-        at[i] = (double)parameters[i];
     struct rx_pipeline_options options = how->options;
     options.channels = tile.channels;
     options.tile_pixels = tile.pixels;
-    struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &options, &tile);
-    yp_require(t, plain != NULL, "%s", yp_last_error());
-    struct yp_gradient gradient = {.name = "autoencoder",
-                                   .inputs = n,
-                                   .outputs = rx_plain_outputs(plain),
-                                   .f = rx_plain_losses,
-                                   .vjp = rx_plain_vjp,
-                                   .arg = plain,
-                                   .x = at,
-                                   .tensors = f->objective.tensors,
-                                   .n_tensors = f->objective.n_tensors};
-    yp_check_gradient(t, &gradient);
-    rx_plain_destroy(plain);
+    check_plain_gradient(t, "autoencoder", &options, &tile,
+                         in_double(t, parameters, f->objective.parameters), f->objective.tensors,
+                         f->objective.n_tensors);
 }
 
 static void start_again(void *arg)

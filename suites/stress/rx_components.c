@@ -2,6 +2,7 @@
  * all channels, with and without what the components leave. */
 #include "models/metrics/metrics.h"
 #include "suites/memory_tiles.h"
+#include "suites/pipelines.h"
 #include "suites/score_error.h"
 #include "suites/stress/training.h"
 #include "suites/worst.h"
@@ -18,14 +19,6 @@ static struct training_plan plan_of(size_t components, bool whiten)
                                               .components = components,
                                               .whiten = whiten},
                                   .config = train_defaults()};
-}
-
-static const float *tensor_of(const struct training *f, const char *name)
-{
-    for (size_t i = 0; i < f->objective.n_tensors; i++)
-        if (strcmp(f->tensors[i].name, name) == 0)
-            return f->parameters + f->tensors[i].offset;
-    return NULL;
 }
 
 /* -- explained variance ------------------------------------------------------------------- */
@@ -72,7 +65,7 @@ YP_TEST(rx, explained_variance, .tags = "stress small", .timeout = 60,
     double ratios[3];
     double worst = 0;
     yp_ok(t, rx_pipeline_fit(f.pipeline, f.rx, &f.tiles.source, f.parameters, &start));
-    float *w = (float *)(uintptr_t)tensor_of(&f, "W");
+    float *w = training_tensor(t, &f, "W", f.parameters);
     float *values = yp_alloc_host(t, TRAINING_TILE_PIXELS * small.channels * sizeof *values);
     for (int moved = 0; moved < 2; moved++) {
         for (size_t i = 0; i < 3 * small.channels && moved == 1; i++)
@@ -107,19 +100,6 @@ YP_TEST(rx, explained_variance, .tags = "stress small", .timeout = 60,
 
 /* -- scores ------------------------------------------------------------------------------- */
 
-static double apart(const float *a, const float *b, size_t count)
-{
-    double difference = 0;
-    double all = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (isnan(a[i]) && isnan(b[i]))
-            continue;
-        difference += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
-        all += (double)b[i] * (double)b[i];
-    }
-    return sqrt(difference / all);
-}
-
 /* RX does not see that components are whitened, and on all of them is RX on the channels; on a few
  * it is another detector, whose ranking stands beside that of RX. Channels are points, which are
  * less alike, so that less of it is rounding. What is has a long tail: of 16 seeds and three
@@ -150,16 +130,17 @@ YP_TEST(rx, components_beside_channels, .tags = "stress small", .devices = "cpu 
         struct rx_judgement judged;
         double loss = 0;
         yp_ok(t, rx_training_judge(f.training, TRAIN_VALIDATION, f.parameters, &loss, &judged));
-        if (way == 0) {
+        if (way == 0)
             yp_value(t, "roc auc of channels", judged.ranked.roc_auc);
-        }
         if (way == 3)
             yp_value(t, "roc auc of components", judged.ranked.roc_auc);
         training_close(&f);
     }
+    const double *right = in_double(t, scores[0], count);
     yp_value(t, "all components",
-             worse(apart(scores[1], scores[0], count), apart(scores[2], scores[0], count)));
-    yp_value(t, "whitened", apart(scores[4], scores[3], count));
+             worse(relative_error(t, scores[1], right, count),
+                   relative_error(t, scores[2], right, count)));
+    yp_value(t, "whitened", relative_error(t, scores[4], in_double(t, scores[3], count), count));
 }
 
 /* -- what components leave ------------------------------------------------------------------ */
@@ -186,9 +167,7 @@ static const double *model_scores(struct yp_case *t, struct rx_tile *tile, const
     double *m = yp_alloc_host(t, c * c * sizeof *m), *sigma = yp_alloc_host(t, c * c * sizeof *m);
     double *y = yp_alloc_host(t, c * sizeof *y), *l = yp_alloc_host(t, k * k * sizeof *l);
     double *scores = yp_alloc_host(t, n * sizeof *scores), rest = 0;
-    struct rx *rx = rx_create_with(yp_device_cpu(), c, n, TRAINING_THREADS,
-                                   &(struct rx_options){.precision = RX_FP64});
-    yp_got(t, rx);
+    struct rx *rx = open_rx_on(t, yp_device_cpu(), c, n, TRAINING_THREADS, RX_FP64);
     yp_ok(t, rx_fit(rx, &source));
     yp_ok(t, rx_covariance(rx, sigma));
     for (size_t i = 0; i < c; i++)
@@ -230,9 +209,8 @@ static double pipeline_scores(struct yp_case *t, const struct rx_source *source,
     o.tile_pixels = source->tile_pixels;
     o.threads = TRAINING_THREADS;
     o.max_error = INFINITY;
-    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device_cpu(), &o);
-    yp_got(t, pipeline);
-    float *parameters = yp_alloc_host(t, rx_pipeline_parameters(pipeline) * sizeof *parameters);
+    struct rx_pipeline *pipeline = open_pipeline(t, yp_device_cpu(), &o);
+    float *parameters = parameters_of(t, pipeline);
     struct yp_tensor tensors[RX_PIPELINE_TENSORS];
     size_t count = rx_pipeline_tensors(pipeline, tensors);
     struct rx_start start;
@@ -267,16 +245,11 @@ static void add_scene(struct yp_case *t, uint64_t seed, struct found *found)
     float *scores = yp_alloc_host(t, PIXELS * sizeof *scores);
     float *w = yp_alloc_host(t, k * c * sizeof *w);
     uint8_t *labels = yp_alloc_host(t, PIXELS);
-    struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);
-    yp_got(t, scene);
-    yp_ok(t,
-          synth_scene_tile(scene, 0, 0, PIXELS, values, &(struct synth_truth){.labels = labels}));
-    synth_scene_destroy(scene);
+    make_cube(t, yp_device_cpu(), &spec, 0, values, &(struct synth_truth){.labels = labels});
     yp_data_hash(t, yp_hash_f32(0, values, PIXELS * c));
     struct rx_tile tile = {.values = values, .channels = c, .pixels = PIXELS};
     const struct rx_source source = one_tile_source(&tile);
-    struct rx *rx = rx_create(yp_device_cpu(), c, PIXELS, TRAINING_THREADS);
-    yp_got(t, rx);
+    struct rx *rx = open_rx_on(t, yp_device_cpu(), c, PIXELS, TRAINING_THREADS, RX_FP32);
     yp_ok(t, rx_fit(rx, &source));
     double alone = 0, beside = 0;
     struct rx_pipeline_options o = {.normalise = true, .components = k};

@@ -3,7 +3,7 @@
 #include "models/metrics/metrics.h"
 #include "models/rx/methods/image.h"
 #include "models/rx/methods/matched.h"
-#include "models/rx/pipeline/nodes.h"
+#include "suites/pipelines.h"
 #include "suites/scene_tiles.h"
 #include "suites/worst.h"
 
@@ -20,11 +20,9 @@ static const struct scale million = {.cubes = 16, .height = 256, .width = 256, .
 static float *fit_and_score(struct yp_case *t, const struct rx_pipeline_options *options,
                             const struct rx_source *source, struct rx_start *start)
 {
-    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device(t), options);
-    struct rx *rx = rx_create(yp_device(t), options->channels, options->tile_pixels, THREADS);
-    yp_got(t, pipeline);
-    yp_got(t, rx);
-    float *parameters = yp_alloc_host(t, rx_pipeline_parameters(pipeline) * sizeof *parameters);
+    struct rx_pipeline *pipeline = open_pipeline(t, yp_device(t), options);
+    struct rx *rx = open_rx(t, options->channels, options->tile_pixels, THREADS);
+    float *parameters = parameters_of(t, pipeline);
     float *scores = yp_alloc_host(t, source->tiles * source->tile_pixels * sizeof *scores);
     yp_ok(t, rx_pipeline_fit(pipeline, rx, source, parameters, start));
     yp_ok(t, rx_pipeline_score(pipeline, source, parameters, scores, NULL));
@@ -113,10 +111,9 @@ YP_TEST(rx, reduced, .tags = "stress medium", .timeout = 300,
                                           .tile_pixels = TILE_PIXELS,
                                           .threads = THREADS,
                                           .components = by_pca && kept < s.channels ? kept : 0};
-    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device(t), &options);
-    struct rx *rx = rx_create(yp_device(t), options.channels, TILE_PIXELS, THREADS);
-    yp_require(t, pipeline != NULL && rx != NULL, "%s", yp_last_error());
-    float *parameters = yp_alloc(t, rx_pipeline_parameters(pipeline) * sizeof *parameters);
+    struct rx_pipeline *pipeline = open_pipeline(t, yp_device(t), &options);
+    struct rx *rx = open_rx(t, options.channels, TILE_PIXELS, THREADS);
+    float *parameters = parameters_of(t, pipeline);
     float *scores = yp_alloc(t, source->tiles * TILE_PIXELS * sizeof *scores);
     yp_ok(t, rx_pipeline_fit(pipeline, rx, source, parameters, NULL));
     enum yp_status status = YP_OK;
@@ -146,10 +143,7 @@ static struct rx_image image_of(struct yp_case *t, const struct scale *s, uint64
                                 uint64_t cube, float *values, const struct synth_truth *truth)
 {
     struct synth_spec spec = scale_spec(s, seed);
-    struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);
-    yp_got(t, scene);
-    yp_ok(t, synth_scene_tile(scene, cube, 0, s->height * s->width, values, truth));
-    synth_scene_destroy(scene);
+    make_cube(t, yp_device_cpu(), &spec, cube, values, truth);
     return (struct rx_image){values, s->height, s->width, s->channels};
 }
 

@@ -1,7 +1,8 @@
 /* The detector on either device against double precision on the CPU. */
-#include "models/rx/pipeline/nodes.h"
 #include "models/train/optimiser.h"
 #include "suites/loaded_tiles.h"
+#include "suites/pipelines.h"
+#include "suites/score_error.h"
 
 #include <math.h>
 #include <string.h>
@@ -93,13 +94,10 @@ static void expect_same_sample(struct yp_case *t, const struct sample *theirs,
 /* -- results -------------------------------------------------------------------------------------
  */
 
-static struct rx *open_rx_on(struct yp_case *t, struct yp_device *device,
-                             const struct rx_source *source, enum rx_precision precision)
+static struct rx *open_for(struct yp_case *t, struct yp_device *device,
+                           const struct rx_source *source, enum rx_precision precision)
 {
-    struct rx *rx = rx_create_with(device, source->channels, source->tile_pixels, THREADS,
-                                   &(struct rx_options){.precision = precision});
-    yp_got(t, rx);
-    return rx;
+    return open_rx_on(t, device, source->channels, source->tile_pixels, THREADS, precision);
 }
 
 struct results {
@@ -146,7 +144,7 @@ static struct oracle oracle_of(struct yp_case *t, const struct sample *s)
     size_t c = s->source.channels;
     struct oracle o = {.covariance = yp_alloc_host(t, c * c * sizeof(double)),
                        .scores = yp_alloc_host(t, sample_pixels(s) * sizeof(double)),
-                       .rx = open_rx_on(t, yp_device_cpu(), &s->source, RX_FP64)};
+                       .rx = open_for(t, yp_device_cpu(), &s->source, RX_FP64)};
     yp_ok(t, rx_fit(o.rx, &s->source));
     yp_ok(t, rx_covariance(o.rx, o.covariance));
     yp_ok(t, rx_finish(o.rx, RX_EPS));
@@ -179,24 +177,6 @@ static void judge_statistics(struct yp_case *t, const struct results *r, const s
     yp_value(t, "mean error", mean); /* in deviations of the channel */
 }
 
-static void judge_scores(struct yp_case *t, const struct results *r, const struct oracle *o,
-                         size_t pixels)
-{
-    double wrong = 0, all = 0;
-    size_t one_sided = 0;
-    for (size_t i = 0; i < pixels; i++) {
-        if (isnan(o->scores[i]) || isnan(r->scores[i])) {
-            one_sided += isnan(o->scores[i]) != isnan(r->scores[i]);
-            continue;
-        }
-        double off = (double)r->scores[i] - o->scores[i];
-        wrong += off * off;
-        all += o->scores[i] * o->scores[i];
-    }
-    yp_expect(t, one_sided == 0, "%zu pixels have a score on one side alone", one_sided);
-    yp_value(t, "score error", sqrt(wrong / all));
-}
-
 /* rx.h promises 1e-6 for the covariance. The error of float scores grows with the condition of the
  * scene: up to 8.4e-5 was seen, on the CPU. */
 YP_TEST(rx, parity, .tags = "stress", .cases = SCALE_CASES, .devices = "cpu cuda", .timeout = 120,
@@ -209,10 +189,10 @@ YP_TEST(rx, parity, .tags = "stress", .cases = SCALE_CASES, .devices = "cpu cuda
     sample_open(&there, t, yp_device(t), &scale);
     expect_same_sample(t, &there, &here);
     struct oracle o = oracle_of(t, &here);
-    struct rx *rx = open_rx_on(t, yp_device(t), &there.source, RX_FP32);
+    struct rx *rx = open_for(t, yp_device(t), &there.source, RX_FP32);
     struct results first = work_out(t, rx, &there);
     judge_statistics(t, &first, &o, scale.channels);
-    judge_scores(t, &first, &o, sample_pixels(&here));
+    yp_value(t, "score error", relative_error(t, first.scores, o.scores, sample_pixels(&here)));
     rx_reset(rx);
     struct results again = work_out(t, rx, &there);
     yp_expect(t,
@@ -222,6 +202,17 @@ YP_TEST(rx, parity, .tags = "stress", .cases = SCALE_CASES, .devices = "cpu cuda
               "the same pass twice has other bits");
     rx_destroy(rx);
     rx_destroy(o.rx);
+}
+
+/* The parameters that training starts from after a fit, scaled to keep logits off the flat ends of
+ * the sigmoid. */
+static void start_training(struct yp_case *t, const struct sample *here, float *parameters)
+{
+    struct rx *rx = open_for(t, yp_device_cpu(), &here->source, RX_FP32);
+    yp_ok(t, rx_fit(rx, &here->source));
+    yp_ok(t, rx_finish(rx, RX_EPS));
+    yp_ok(t, rx_loss_start(rx, 0.05F, (float)here->source.channels, parameters));
+    rx_destroy(rx);
 }
 
 /* -- tiles of the host ----------------------------------------------------------------------------
@@ -242,13 +233,12 @@ static struct brought bring(struct yp_case *t, enum rx_tiles tiles, const struct
     struct brought b = {.covariance = yp_alloc_host(t, c * c * sizeof(double)),
                         .scores = yp_alloc_host(t, bytes),
                         .gradient = yp_alloc_host(t, n)};
-    float *scores = yp_alloc(t, bytes), *parameters = yp_alloc(t, n), *gradient = yp_alloc(t, n);
+    float *scores = yp_alloc(t, bytes), *parameters = sent(t, start, n), *gradient = yp_alloc(t, n);
     struct rx *rx = rx_create_with(yp_device(t), c, s->source.tile_pixels, THREADS, &options);
     struct rx_loss *loss =
         rx_loss_create_with(yp_device(t), c, s->source.tile_pixels, THREADS, &options);
     yp_got(t, rx);
     yp_got(t, loss);
-    yp_ok(t, yp_device_copy(yp_device(t), parameters, start, n));
     yp_ok(t, rx_fit(rx, &s->source));
     yp_ok(t, rx_covariance(rx, b.covariance));
     yp_ok(t, rx_finish(rx, RX_EPS));
@@ -272,12 +262,8 @@ YP_TEST(rx, tiles_of_the_host, .tags = "stress", .cases = SCALE_CASES, .devices 
     struct sample here, there;
     sample_open(&here, t, yp_device_cpu(), &scale);
     sample_open(&there, t, yp_device(t), &scale);
-    struct rx *rx = open_rx_on(t, yp_device_cpu(), &here.source, RX_FP32);
     float *start = yp_alloc_host(t, rx_loss_parameters(c) * sizeof *start);
-    yp_ok(t, rx_fit(rx, &here.source));
-    yp_ok(t, rx_finish(rx, RX_EPS));
-    yp_ok(t, rx_loss_start(rx, 0.05F, (float)c, start));
-    rx_destroy(rx);
+    start_training(t, &here, start);
     struct brought right = bring(t, RX_TILES_RESIDENT, &there, start);
     for (int tiles = RX_TILES_OVERLAPPED; tiles <= RX_TILES_SEQUENTIAL; tiles++) {
         struct brought got = bring(t, (enum rx_tiles)tiles, &here, start);
@@ -380,9 +366,8 @@ static void shadow_step(struct shadow *w, struct yp_case *t, const float *parame
     const struct train_adamw *how = &how_to_train;
     struct rx_pipeline_options options = {.channels = w->tile.channels,
                                           .tile_pixels = w->tile.pixels};
-    struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &options, &w->tile);
+    struct rx_plain *plain = open_plain(t, &options, &w->tile);
     double kept = 0;
-    yp_got(t, plain);
     for (size_t i = 0; i < w->n; i++)
         w->x[i] = (double)parameters[i];
     for (size_t p = 0; p < w->tile.pixels; p++)
@@ -425,17 +410,6 @@ static double step_off(const struct shadow *w, const float *before, const float 
     return worst;
 }
 
-/* The parameters that training starts from after a fit, scaled to keep logits off the flat ends of
- * the sigmoid. */
-static void start_training(struct yp_case *t, const struct sample *here, float *parameters)
-{
-    struct rx *rx = open_rx_on(t, yp_device_cpu(), &here->source, RX_FP32);
-    yp_ok(t, rx_fit(rx, &here->source));
-    yp_ok(t, rx_finish(rx, RX_EPS));
-    yp_ok(t, rx_loss_start(rx, 0.05F, (float)here->source.channels, parameters));
-    rx_destroy(rx);
-}
-
 /* The gradient phase: loss, gradient and AdamW's step, all on the device, on the pixels of one
  * cube, targets and background. The loss of each step is held to that of double precision at the
  * same parameters, and where it leads to that of AdamW in double. A step is short: a mean of raw
@@ -461,9 +435,8 @@ YP_TEST(rx, train_on_device, .tags = "stress",
     float *start = yp_alloc_host(t, 4 * n * sizeof *start);
     memset(start, 0, 3 * n * sizeof *start);
     start_training(t, &here, start + 3 * n);
-    float *state = yp_alloc(t, 4 * n * sizeof *state);
+    float *state = sent(t, start, 4 * n * sizeof *state);
     double *scratch = yp_alloc(t, TRAIN_STEP_SCRATCH * sizeof *scratch), losses[STEPS], mean = 0;
-    yp_ok(t, yp_device_copy(yp_device(t), state, start, 4 * n * sizeof *state));
     struct rx_loss *loss = rx_loss_create(yp_device(t), scale.channels, 4096, THREADS);
     yp_got(t, loss);
     float *after = yp_alloc_host(t, n * sizeof *after);

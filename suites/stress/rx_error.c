@@ -1,6 +1,6 @@
 /* How far off scores are without eps, and what the detector says of it, over noise and channels. */
-#include "models/rx/pipeline/nodes.h"
 #include "suites/memory_tiles.h"
+#include "suites/pipelines.h"
 #include "suites/scene_tiles.h"
 #include "suites/score_error.h"
 
@@ -22,13 +22,8 @@ static void image_open(struct image *image, struct yp_case *t)
                                     .seed = yp_seed(t),
                                     .snr_db = (double)yp_int(t, "db")};
     float *values = yp_alloc(t, bytes), *here = yp_alloc_host(t, bytes);
-    struct synth_scene *scene = synth_scene_create(yp_device(t), &spec);
-    yp_got(t, scene);
-    enum yp_status status = synth_scene_tile(scene, 0, 0, PIXELS, values, NULL);
-    if (status == YP_OK)
-        status = yp_device_copy(yp_device(t), here, values, bytes);
-    synth_scene_destroy(scene);
-    yp_ok(t, status);
+    make_cube(t, yp_device(t), &spec, 0, values, NULL);
+    yp_ok(t, yp_device_copy(yp_device(t), here, values, bytes));
     yp_data_hash(t, yp_hash_f32(0, here, PIXELS * c));
     image->there = (struct rx_tile){.values = values, .pixels = PIXELS, .channels = c};
     image->here = (struct rx_tile){.values = here, .pixels = PIXELS, .channels = c};
@@ -39,9 +34,7 @@ static const double *right_scores(struct yp_case *t, struct rx_tile *here)
 {
     struct rx_source source = one_tile_source(here);
     double *scores = yp_alloc_host(t, PIXELS * sizeof *scores);
-    struct rx *rx = rx_create_with(yp_device_cpu(), here->channels, PIXELS, THREADS,
-                                   &(struct rx_options){.precision = RX_FP64});
-    yp_got(t, rx);
+    struct rx *rx = open_rx_on(t, yp_device_cpu(), here->channels, PIXELS, THREADS, RX_FP64);
     yp_ok(t, rx_fit(rx, &source));
     yp_ok(t, rx_finish_with(rx, &(struct rx_finish_options){.max_error = INFINITY}));
     yp_ok(t, rx_score_plain(rx, here, scores));
@@ -79,9 +72,8 @@ static double of_pipeline(struct yp_case *t, struct rx_source *source, const str
                                                 .normalise = components == 0,
                                                 .components = components,
                                                 .max_error = INFINITY};
-    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device(t), &options);
-    yp_got(t, pipeline);
-    float *parameters = yp_alloc_host(t, rx_pipeline_parameters(pipeline) * sizeof *parameters);
+    struct rx_pipeline *pipeline = open_pipeline(t, yp_device(t), &options);
+    float *parameters = parameters_of(t, pipeline);
     struct rx_start start;
     yp_ok(t, rx_pipeline_start(pipeline, rx, parameters, &start));
     yp_ok(t, rx_pipeline_score(pipeline, source, parameters, scores, NULL));
@@ -114,9 +106,7 @@ YP_TEST(rx, score_error, .tags = "stress small", .devices = "cpu cuda", .timeout
     yp_value(t, "pipeline error", error);
     yp_value(t, "said over pipeline error", said / error);
     if (source.channels < 100 && !runs_on_gpu(t)) {
-        const struct rx_options options = {.precision = RX_FP64};
-        struct rx *exact = rx_create_with(yp_device_cpu(), source.channels, PIXELS, 1, &options);
-        yp_got(t, exact);
+        struct rx *exact = open_rx_on(t, yp_device_cpu(), source.channels, PIXELS, 1, RX_FP64);
         yp_ok(t, rx_fit(exact, &source));
         said = of_pipeline(t, &source, exact, source.channels, scores);
         error = relative_error_99(t, scores, right, PIXELS);

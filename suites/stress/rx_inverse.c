@@ -3,8 +3,8 @@
 #include "base/numbers/sort.h"
 #include "base/numbers/splitmix.h"
 #include "models/metrics/metrics.h"
-#include "models/rx/pipeline/nodes.h"
 #include "suites/memory_tiles.h"
+#include "suites/pipelines.h"
 #include "suites/scene_tiles.h"
 
 #include <math.h>
@@ -13,13 +13,6 @@
 #define THREADS 2
 
 enum { SIDE = 192, PIXELS = SIDE * SIDE, CHANNELS = 200, TILE_PIXELS = 1024, SEEDS = 8 };
-
-static struct synth_scene *scene_of(struct yp_case *t, const struct synth_spec *spec)
-{
-    struct synth_scene *scene = synth_scene_create(yp_device(t), spec);
-    yp_got(t, scene);
-    return scene;
-}
 
 /* Without what the sensor does to it. */
 static void clear_sensor(struct synth_spec *spec)
@@ -46,7 +39,8 @@ static void put_materials(struct yp_case *t, const struct synth_spec *spec,
     foreign.seed += 1000;
     foreign.sharpness = 20;
     foreign.shade = foreign.grain = foreign.variability = SYNTH_OFF;
-    struct synth_scene *here = scene_of(t, &clean), *there = scene_of(t, &foreign);
+    struct synth_scene *here = open_scene(t, yp_device(t), &clean);
+    struct synth_scene *there = open_scene(t, yp_device(t), &foreign);
     uint64_t state = spec->seed;
     enum yp_status status = YP_OK;
     for (size_t p = 0; p < PIXELS && status == YP_OK; p++) {
@@ -77,11 +71,8 @@ static uint64_t make_image(struct yp_case *t, struct memory_tiles *image, uint64
                               .seed = seed,
                               .snr_db = (double)yp_int(t, "db"),
                               .target_fraction = hidden ? 0 : SYNTH_OFF};
-    struct synth_scene *scene = scene_of(t, &spec);
-    enum yp_status status = synth_scene_tile(scene, 0, 0, PIXELS, image->values,
-                                             &(struct synth_truth){.labels = image->labels});
-    synth_scene_destroy(scene);
-    yp_ok(t, status);
+    make_cube(t, yp_device(t), &spec, 0, image->values,
+              &(struct synth_truth){.labels = image->labels});
     if (!hidden)
         put_materials(t, &spec, image);
     return yp_hash_f32(0, image->values, (size_t)PIXELS * CHANNELS);
@@ -95,8 +86,7 @@ static double auc_by(struct yp_case *t, struct memory_tiles *image, enum rx_inve
                                                 .threads = THREADS,
                                                 .eps = inverse == RX_CHOLESKY ? 0 : RX_EPS,
                                                 .inverse = inverse};
-    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device(t), &options);
-    yp_got(t, pipeline);
+    struct rx_pipeline *pipeline = open_pipeline(t, yp_device(t), &options);
     struct rx *rx = open_rx(t, CHANNELS, TILE_PIXELS, THREADS);
     const struct rx_source source = memory_tiles_source(image);
     double auc = 0;

@@ -7,6 +7,7 @@
 #include "models/rx/methods/nnls.h"
 #include "suites/memory_tiles.h"
 #include "suites/scene_tiles.h"
+#include "suites/score_error.h"
 #include "suites/worst.h"
 
 #include <math.h>
@@ -48,12 +49,9 @@ static struct rx_image case_image(struct yp_case *t)
 {
     struct scale s = scale_of(t);
     struct synth_spec spec = scale_spec(&s, yp_seed(t));
-    struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);
-    yp_got(t, scene);
     size_t count = s.height * s.width * s.channels;
     float *values = yp_alloc(t, count * sizeof *values);
-    yp_ok(t, synth_scene_tile(scene, 0, 0, s.height * s.width, values, NULL));
-    synth_scene_destroy(scene);
+    make_cube(t, yp_device_cpu(), &spec, 0, values, NULL);
     if (is_spoiled(t))
         spoil(t, values, s.width, s.height * s.width, s.channels);
     yp_data_hash(t, yp_hash_f32(0, values, count));
@@ -149,14 +147,6 @@ static double whiten(const double *l, const double *mean, const double *x, size_
     return sum;
 }
 
-static double *doubles(struct yp_case *t, const float *x, size_t count)
-{
-    double *out = yp_alloc(t, count * sizeof *out);
-    for (size_t i = 0; i < count; i++)
-        out[i] = (double)x[i];
-    return out;
-}
-
 static const double shrink = 0.2, local_shrink = 0.3, local_eps = 1e-6; /* of spoiled images */
 
 static struct rx *fitted(struct yp_case *t, const struct rx_source *source,
@@ -164,9 +154,8 @@ static struct rx *fitted(struct yp_case *t, const struct rx_source *source,
 {
     const struct rx_finish_options options = {.mask_dead = is_spoiled(t),
                                               .shrink = is_spoiled(t) ? shrink : 0};
-    struct rx *rx = rx_create_with(yp_device(t), source->channels, source->tile_pixels, THREADS,
-                                   &(struct rx_options){.precision = precision});
-    yp_got(t, rx);
+    struct rx *rx =
+        open_rx_on(t, yp_device(t), source->channels, source->tile_pixels, THREADS, precision);
     yp_ok(t, rx_fit(rx, source));
     yp_ok(t, rx_finish_with(rx, &options));
     return rx;
@@ -212,7 +201,7 @@ YP_TEST(rx_methods, matched, .tags = "stress", .cases = IMAGE_CASES, .timeout = 
         m = rx_matched_create(yp_device(t), rx, targets, count, tiles.source.tile_pixels, THREADS);
         yp_got(t, m);
     }
-    double *x = doubles(t, image.values, pixels * n), *mean = yp_alloc(t, n * sizeof *mean);
+    double *x = in_double(t, image.values, pixels * n), *mean = yp_alloc(t, n * sizeof *mean);
     double *l = yp_alloc(t, n * n * sizeof *l), *z = yp_alloc(t, 2 * n * sizeof *z), *w = z + n;
     statistics(x, NULL, pixels, n, mean, l);
     regularise(t, &image, 0, is_spoiled(t) ? shrink : 0, l);
@@ -383,7 +372,7 @@ YP_TEST(rx_methods, mnf, .tags = "stress", .cases = IMAGE_CASES, .timeout = 120,
     for (size_t i = 0; i < n * n; i++)
         noise[i] *= i % (n + 1) == 0 ? 1 : 1 - options.shrink;
 
-    double *x = doubles(t, image.values, h * w * n), *mean = yp_alloc(t, n * sizeof *mean);
+    double *x = in_double(t, image.values, h * w * n), *mean = yp_alloc(t, n * sizeof *mean);
     statistics(x, NULL, h * w, n, mean, data);
     const double *values = rx_mnf_eigenvalues(m), *v = rx_mnf_vectors(m);
     double of_noise = 0, of_data = 0;

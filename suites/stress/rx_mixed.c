@@ -2,6 +2,7 @@
  * precision, and what the detector says of its scores. */
 #include "models/train/optimiser.h"
 #include "suites/memory_tiles.h"
+#include "suites/pipelines.h"
 #include "suites/scene_tiles.h"
 #include "suites/score_error.h"
 #include "suites/stress/formulas/mixed.h"
@@ -58,35 +59,29 @@ static void open_image(struct yp_case *t, struct memory_tiles *image, double db,
                                    .tile_pixels = tile_pixels,
                                    .values = yp_alloc_host(t, PIXELS * c * sizeof(float)),
                                    .labels = yp_alloc_host(t, PIXELS)};
-    struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);
-    yp_got(t, scene);
-    enum yp_status status = synth_scene_tile(scene, 0, 0, PIXELS, image->values,
-                                             &(struct synth_truth){.labels = image->labels});
-    synth_scene_destroy(scene);
-    yp_ok(t, status);
+    make_cube(t, yp_device_cpu(), &spec, 0, image->values,
+              &(struct synth_truth){.labels = image->labels});
     yp_data_hash(t, yp_hash_f32(0, image->values, PIXELS * c));
     for (size_t i = 0; i < PIXELS; i += 7)
         image->labels[i] = 1; /* both classes in every part */
 }
 
-static struct rx_pipeline *open_pipeline(struct yp_case *t, struct rx_pipeline_options o,
-                                         enum rx_operands precision)
+static struct rx_pipeline *open_in(struct yp_case *t, struct rx_pipeline_options o,
+                                   enum rx_operands precision)
 {
     o.precision = precision;
     o.max_error = precision != RX_OPERANDS_FP32 && o.detector <= RX_IMAGE ? INFINITY : 0;
-    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device_cpu(), &o);
-    yp_got(t, pipeline);
-    return pipeline;
+    return open_pipeline(t, yp_device_cpu(), &o);
 }
 
 /* Where training starts in float, and a little away from there: A is not symmetric. */
 static float *start(struct yp_case *t, struct memory_tiles *image,
                     const struct rx_pipeline_options *o)
 {
-    struct rx_pipeline *pipeline = open_pipeline(t, *o, RX_OPERANDS_FP32);
+    struct rx_pipeline *pipeline = open_in(t, *o, RX_OPERANDS_FP32);
     struct rx *rx = open_rx(t, image->channels, image->tile_pixels, 1);
     size_t n = rx_pipeline_parameters(pipeline);
-    float *parameters = yp_alloc_host(t, n * sizeof *parameters);
+    float *parameters = parameters_of(t, pipeline);
     const struct rx_source source = memory_tiles_source(image);
     yp_ok(t, rx_pipeline_fit(pipeline, rx, &source, parameters, NULL));
     for (size_t i = 0; i < n; i++)
@@ -133,8 +128,7 @@ static void compare(struct errors *e, const double *exact, const float *plain, c
 /* The loss in double; s->exact. */
 static double exact_part(struct yp_case *t, struct subject *s, const struct rx_tile *tile)
 {
-    struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &s->options, tile);
-    yp_got(t, plain);
+    struct rx_plain *plain = open_plain(t, &s->options, tile);
     size_t outputs = rx_plain_outputs(plain);
     double share[PART + 2], losses[PART + 2], finite = 0, loss = 0;
     for (size_t i = 0; i < PART; i++)
@@ -213,15 +207,13 @@ YP_TEST(rx, mixed_gradient, .tags = "stress",
     struct subject s = {.options = options_of(t, PART)};
     s.at = start(t, &image, &s.options);
     s.options.precision = precision_of(t);
-    s.pipeline = open_pipeline(t, s.options, s.options.precision);
+    s.pipeline = open_in(t, s.options, s.options.precision);
     s.n = rx_pipeline_parameters(s.pipeline);
     s.tensors = rx_pipeline_tensors(s.pipeline, s.tensor);
     s.plain = yp_alloc_host(t, s.n * sizeof *s.plain);
     s.fast = yp_alloc_host(t, s.n * sizeof *s.fast);
     s.exact = yp_alloc_host(t, s.n * sizeof *s.exact);
-    s.exactly_at = yp_alloc_host(t, s.n * sizeof *s.exactly_at);
-    for (size_t i = 0; i < s.n; i++)
-        s.exactly_at[i] = (double)s.at[i];
+    s.exactly_at = in_double(t, s.at, s.n);
     size_t parts = (size_t)yp_int(t, "parts");
     for (size_t part = 0; part < parts; part++)
         add_part(t, &s, &image, part);
@@ -239,8 +231,7 @@ static double said_of_image(struct yp_case *t, const struct rx_source *source,
     double low = 1e-6, high = 10;
     for (int step = 0; step < 20; step++) {
         o.max_error = sqrt(low * high);
-        struct rx_pipeline *pipeline = rx_pipeline_create(yp_device_cpu(), &o);
-        yp_got(t, pipeline);
+        struct rx_pipeline *pipeline = open_pipeline(t, yp_device_cpu(), &o);
         bool taken = rx_pipeline_score(pipeline, source, at, scores, NULL) == YP_OK;
         yp_expect(t, taken || strstr(yp_last_error(), "of image 0 would be off") != NULL, "%s",
                   yp_last_error());
@@ -255,13 +246,12 @@ static double said_of_start(struct yp_case *t, const struct rx *rx, struct rx_pi
                             float *at)
 {
     struct rx_start told;
-    struct rx_pipeline *pipeline = open_pipeline(t, o, o.precision);
+    struct rx_pipeline *pipeline = open_in(t, o, o.precision);
     yp_ok(t, rx_pipeline_start(pipeline, rx, at, &told));
     rx_pipeline_destroy(pipeline);
     for (int more = 0; more < 2; more++) {
         o.max_error = (more == 1 ? 1.01 : 0.99) * told.score_error;
-        pipeline = rx_pipeline_create(yp_device_cpu(), &o);
-        yp_got(t, pipeline);
+        pipeline = open_pipeline(t, yp_device_cpu(), &o);
         enum yp_status status = rx_pipeline_start(pipeline, rx, at, NULL);
         bool says = strstr(yp_last_error(), yp_string(t, "precision")) != NULL &&
                     strstr(yp_last_error(), "PCA with whitening") != NULL;
@@ -291,22 +281,18 @@ YP_TEST(rx, mixed_score_error, .tags = "stress",
     const struct rx_source source = memory_tiles_source(&image);
     struct rx *rx = open_rx(t, image.channels, PIXELS, 1);
     yp_ok(t, rx_fit(rx, &source));
-    struct rx_pipeline *pipeline = open_pipeline(t, o, o.precision);
-    size_t n = rx_pipeline_parameters(pipeline);
-    float *at = yp_alloc_host(t, n * sizeof *at);
-    double *exactly = yp_alloc_host(t, n * sizeof *exactly);
+    struct rx_pipeline *pipeline = open_in(t, o, o.precision);
+    float *at = parameters_of(t, pipeline);
     float *scores = yp_alloc_host(t, PIXELS * sizeof *scores);
     double *right = yp_alloc_host(t, PIXELS * sizeof *right);
     yp_ok(t, rx_pipeline_start(pipeline, rx, at, NULL));
-    for (size_t i = 0; i < n; i++)
-        exactly[i] = (double)at[i];
+    const double *exactly = in_double(t, at, rx_pipeline_parameters(pipeline));
     double said = o.detector == RX_IMAGE ? said_of_image(t, &source, o, at, scores)
                                          : said_of_start(t, rx, o, at);
     yp_ok(t, rx_pipeline_score(pipeline, &source, at, scores, NULL));
     rx_pipeline_destroy(pipeline);
     struct rx_tile tile = {image.values, PIXELS, image.channels, image.labels, 0};
-    struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &o, &tile);
-    yp_got(t, plain);
+    struct rx_plain *plain = open_plain(t, &o, &tile);
     rx_plain_scores(plain, exactly, right);
     rx_plain_destroy(plain);
     double error = relative_error_99(t, scores, right, PIXELS);

@@ -1,4 +1,5 @@
 /* MinMax by sample: each cube by its own smallest and largest value. */
+#include "suites/pipelines.h"
 #include "suites/stress/training.h"
 
 #include <math.h>
@@ -60,9 +61,8 @@ YP_TEST(rx, sample_minmax, .tags = "stress small", .timeout = 60,
                                                     : strcmp(name, "lad") == 0 ? RX_LAD
                                                                                : RX_GLOBAL,
                                         .eps = 1e-3};
-        struct rx_pipeline *pipeline = rx_pipeline_create(yp_device_cpu(), &o);
-        yp_got(t, pipeline);
-        float *parameters = yp_alloc_host(t, rx_pipeline_parameters(pipeline) * sizeof *parameters);
+        struct rx_pipeline *pipeline = open_pipeline(t, yp_device_cpu(), &o);
+        float *parameters = parameters_of(t, pipeline);
         for (enum units units = THEIRS; units < UNITS; units++) {
             struct scaled scaled = {&scene.source, units};
             struct rx_source source = scene.source;

@@ -110,8 +110,7 @@ static void forward_open(struct forward *f, struct yp_case *t, size_t images, si
     struct scale s = images_of(images);
     scene_tiles_open(&f->tiles, t, &s, tile_pixels);
     kept_tiles_open(&f->kept, t, &f->tiles);
-    f->rx = rx_create(yp_device(t), s.channels, tile_pixels, threads);
-    yp_got(t, f->rx);
+    f->rx = open_rx(t, s.channels, tile_pixels, threads);
     f->scores = yp_alloc(t, images * 64 * 64 * sizeof *f->scores);
     yp_ok(t, rx_fit(f->rx, &f->kept.source));
     yp_ok(t, rx_finish(f->rx, RX_EPS));

@@ -1,6 +1,8 @@
 /* The channel selector's ways: its start, its terms of the loss, a hard selection, a temperature
  * that falls from epoch to epoch. */
 #include "suites/memory_tiles.h"
+#include "suites/pipelines.h"
+#include "suites/score_error.h"
 #include "suites/stress/training.h"
 
 #include <math.h>
@@ -19,14 +21,6 @@ static struct training_plan plan_of(uint64_t epochs)
     p.config.batch = 2;
     p.config.epochs = epochs;
     return p;
-}
-
-static const float *tensor_of(const struct training *f, const char *name, const float *parameters)
-{
-    for (size_t i = 0; i < f->objective.n_tensors; i++)
-        if (strcmp(f->tensors[i].name, name) == 0)
-            return parameters + f->tensors[i].offset;
-    return NULL;
 }
 
 /* -- start -------------------------------------------------------------------------------- */
@@ -54,20 +48,11 @@ YP_TEST(rx, selector_uniform, .tags = "stress small", .devices = "cpu cuda", .ti
         yp_ok(t, rx_pipeline_score(f.pipeline, source, f.parameters, scores[way], NULL));
         if (way == 1)
             for (size_t c = 0; c < small.channels; c++)
-                yp_expect(t, tensor_of(&f, "logits", f.parameters)[c] == 0, "logit %zu is not 0",
-                          c);
+                yp_expect(t, training_tensor(t, &f, "logits", f.parameters)[c] == 0,
+                          "logit %zu is not 0", c);
         training_close(&f);
     }
-    double apart = 0, all = 0;
-    for (size_t i = 0; i < count; i++) {
-        yp_require(t, isnan(scores[0][i]) == isnan(scores[1][i]), "pixel %zu has one score", i);
-        if (isnan(scores[0][i]))
-            continue;
-        double difference = (double)scores[0][i] - (double)scores[1][i];
-        apart += difference * difference;
-        all += (double)scores[0][i] * (double)scores[0][i];
-    }
-    yp_value(t, "apart", sqrt(apart / all));
+    yp_value(t, "apart", relative_error(t, scores[1], in_double(t, scores[0], count), count));
 }
 
 /* -- terms of the loss -------------------------------------------------------------------- */
@@ -84,7 +69,7 @@ static void train_with(struct yp_case *t, double entropy, double diversity, doub
     training_open(&f, t, &small, &how);
     yp_ok(t, training_begin(&f));
     yp_ok(t, train_run(f.train, 0));
-    const float *logits = tensor_of(&f, "logits", train_parameters(f.train));
+    const float *logits = training_tensor(t, &f, "logits", train_parameters(f.train));
     double sum = 0;
     for (size_t c = 0; c < small.channels; c++)
         sum += exp((double)logits[c]);
@@ -107,9 +92,7 @@ YP_TEST(rx, selector_terms, .tags = "stress small", .timeout = 120,
                               yp_min_value("variance rises", 0.0123),
                               yp_max_value("variance falls", -0.01)))
 {
-    double h[3];
-    double var[3];
-    double unused;
+    double h[3], var[3], unused;
     for (int way = 0; way < 3; way++) {
         train_with(t, 1e5 * (way - 1), 0, &h[way], &unused);
         train_with(t, 0, 1e5 * (way - 1), &unused, &var[way]);
@@ -142,42 +125,24 @@ YP_TEST(rx, selector_hard, .tags = "stress small", .devices = "cpu cuda", .timeo
         .hard = strcmp(yp_string(t, "top"), "ones") == 0 ? RX_TOP_ONES : RX_TOP_WEIGHTS,
         .eps = 1e-3,
         .tiles = RX_TILES_OVERLAPPED};
-    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device(t), &o);
-    struct rx_pipeline *fitting = rx_pipeline_create(yp_device_cpu(), &o);
-    struct rx *rx = rx_create(yp_device_cpu(), small.channels, PIXELS, 1);
-    yp_got(t, pipeline);
-    yp_got(t, fitting);
-    yp_got(t, rx);
-    size_t n = rx_pipeline_parameters(pipeline);
-    float *parameters = yp_alloc_host(t, n * sizeof *parameters);
-    double *exact = yp_alloc_host(t, n * sizeof *exact);
+    struct rx_pipeline *pipeline = open_pipeline(t, yp_device(t), &o);
+    struct rx_pipeline *fitting = open_pipeline(t, yp_device_cpu(), &o);
+    struct rx *rx = open_rx_on(t, yp_device_cpu(), small.channels, PIXELS, 1, RX_FP32);
+    float *parameters = parameters_of(t, pipeline);
     yp_ok(t, rx_pipeline_fit(fitting, rx, &scene.source, parameters, NULL));
-    for (size_t i = 0; i < n; i++)
-        exact[i] = (double)parameters[i];
+    const double *exact = in_double(t, parameters, rx_pipeline_parameters(pipeline));
     float *values = yp_alloc_host(t, PIXELS * small.channels * sizeof *values);
     uint8_t *labels = yp_alloc_host(t, PIXELS);
     float *scores = yp_alloc_host(t, PIXELS * sizeof *scores);
     float *other = yp_alloc_host(t, PIXELS * sizeof *other);
-    double *right = yp_alloc_host(t, PIXELS * sizeof *right);
     yp_ok(t, synth_scene_tile(scene.scene, 0, 0, PIXELS, values,
                               &(struct synth_truth){.labels = labels}));
     yp_data_hash(t, yp_hash_f32(0, values, PIXELS * small.channels));
     struct rx_tile tile = {
         .values = values, .labels = labels, .pixels = PIXELS, .channels = small.channels};
     struct rx_source source = one_tile_source(&tile);
-    struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &o, &tile);
-    yp_got(t, plain);
-    rx_plain_scores(plain, exact, right);
     yp_ok(t, rx_pipeline_score(pipeline, &source, parameters, scores, NULL));
-    double apart = 0, all = 0;
-    for (size_t i = 0; i < PIXELS; i++) {
-        yp_require(t, isnan(scores[i]) == isnan(right[i]), "pixel %zu has one score", i);
-        if (isnan(scores[i]))
-            continue;
-        apart += ((double)scores[i] - right[i]) * ((double)scores[i] - right[i]);
-        all += right[i] * right[i];
-    }
-    yp_value(t, "error", sqrt(apart / all));
+    yp_value(t, "error", scores_off(t, &o, &tile, exact, scores));
 
     size_t list[10];
     size_t count = rx_pipeline_selected(pipeline, parameters, list);
@@ -193,7 +158,6 @@ YP_TEST(rx, selector_hard, .tags = "stress small", .devices = "cpu cuda", .timeo
                   selected ? "" : "not ", same ? "nothing" : "scores");
         yp_ok(t, synth_scene_tile(scene.scene, 0, 0, PIXELS, values, NULL));
     }
-    rx_plain_destroy(plain);
     rx_pipeline_destroy(pipeline);
     rx_pipeline_destroy(fitting);
     rx_destroy(rx);
@@ -203,6 +167,7 @@ YP_TEST(rx, selector_hard, .tags = "stress small", .devices = "cpu cuda", .timeo
 /* -- temperature -------------------------------------------------------------------------- */
 
 struct heat {
+    struct yp_case *t;
     struct training *training;
     double seen[8]; /* at the ends of epochs */
 };
@@ -211,8 +176,8 @@ static bool note(void *arg, const struct train_event *event)
 {
     struct heat *heat = arg;
     if (event->kind == TRAIN_EPOCH)
-        heat->seen[event->epoch] = (double)*tensor_of(heat->training, "temperature",
-                                                      train_parameters(heat->training->train));
+        heat->seen[event->epoch] = (double)*training_tensor(
+            heat->t, heat->training, "temperature", train_parameters(heat->training->train));
     return true;
 }
 
@@ -222,7 +187,7 @@ YP_TEST(rx, selector_decay, .tags = "stress small", .devices = "cpu cuda", .time
 {
     const double expected[] = {2, 2, 1, 0.5, 0.3, 0.3};
     struct training f;
-    struct heat heat = {.training = &f};
+    struct heat heat = {.t = t, .training = &f};
     struct training_plan how = plan_of(5);
     how.options.temperature = 2;
     how.options.temperature_decay = 0.5;
@@ -238,7 +203,7 @@ YP_TEST(rx, selector_decay, .tags = "stress small", .devices = "cpu cuda", .time
                   expected[e]);
     struct train_state state;
     train_state(f.train, &state);
-    const float *best = tensor_of(&f, "temperature", train_best(f.train));
+    const float *best = training_tensor(t, &f, "temperature", train_best(f.train));
     yp_expect(t, *best == (float)expected[state.best_epoch], "the best epoch, %d, has T %g",
               (int)state.best_epoch, (double)*best);
     training_close(&f);

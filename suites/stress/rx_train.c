@@ -1,7 +1,9 @@
 /* Two-phase training of the whole pipeline: statistics, then gradients. Compared with oracles, and
  * an interrupted and resumed run with an uninterrupted one. */
 #include "suites/memory_tiles.h"
+#include "suites/pipelines.h"
 #include "suites/scene_work.h"
+#include "suites/score_error.h"
 #include "suites/stress/training.h"
 
 #include <math.h>
@@ -210,9 +212,8 @@ static float *start_on_tiles(struct yp_case *t, struct rx_pipeline *pipeline, si
     struct scale s = {.cubes = 2, .height = 128, .width = 128, .channels = channels};
     struct scene_tiles scene;
     scene_tiles_open_on(&scene, t, yp_device_cpu(), &s, PIXELS);
-    struct rx *rx = rx_create(yp_device_cpu(), channels, PIXELS, 1);
-    yp_got(t, rx);
-    float *parameters = yp_alloc_host(t, rx_pipeline_parameters(pipeline) * sizeof *parameters);
+    struct rx *rx = open_rx_on(t, yp_device_cpu(), channels, PIXELS, 1, RX_FP32);
+    float *parameters = parameters_of(t, pipeline);
     yp_ok(t, rx_pipeline_fit(pipeline, rx, &scene.source, parameters, NULL));
     float *values = yp_alloc_host(t, (size_t)PARTS * PIXELS * channels * sizeof *values);
     uint8_t *labels = yp_alloc_host(t, (size_t)PARTS * PIXELS);
@@ -250,8 +251,7 @@ struct subject {
 static void add_part(struct yp_case *t, const struct subject *s, struct rx_tile *tile, size_t part,
                      const struct gradients *to)
 {
-    struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &s->options, tile);
-    yp_got(t, plain);
+    struct rx_plain *plain = open_plain(t, &s->options, tile);
     size_t outputs = rx_plain_outputs(plain);
     size_t n = s->parameters;
     double *share = yp_alloc_host(t, outputs * sizeof *share);
@@ -376,23 +376,8 @@ YP_TEST(rx, pipeline_gradient, .tags = "stress",
         if (strcmp(s.tensor[i].name, "W") == 0) /* where it starts W^T W r is 0 */
             for (size_t k = 0; k < s.tensor[i].count; k++)
                 s.start[s.tensor[i].offset + k] *= 1 + 0.01F * (float)(k % 7);
-    s.at = yp_alloc_host(t, n * sizeof *s.at);
-    for (size_t i = 0; i < n; i++)
-        s.at[i] = (double)s.start[i];
-
-    struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &s.options, &tiles[0]);
-    yp_got(t, plain);
-    struct yp_gradient exact = {.name = "pipeline",
-                                .inputs = n,
-                                .outputs = rx_plain_outputs(plain),
-                                .f = rx_plain_losses,
-                                .vjp = rx_plain_vjp,
-                                .arg = plain,
-                                .x = s.at,
-                                .tensors = s.tensor,
-                                .n_tensors = s.tensors};
-    yp_check_gradient(t, &exact);
-    rx_plain_destroy(plain);
+    s.at = in_double(t, s.start, n);
+    check_plain_gradient(t, "pipeline", &s.options, &tiles[0], s.at, s.tensor, s.tensors);
 
     struct gradients all = {.exact = yp_alloc_host(t, PARTS * n * sizeof *all.exact),
                             .loops = yp_alloc_host(t, PARTS * n * sizeof *all.loops),

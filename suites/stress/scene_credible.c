@@ -115,11 +115,7 @@ static void scene_figures(struct yp_case *t, size_t side, uint64_t seed, float *
 {
     struct synth_spec spec = {
         .height = side, .width = side, .channels = 200, .seed = seed, .blank_bands = true};
-    struct synth_scene *scene = synth_scene_create(yp_device(t), &spec);
-    yp_require(t, scene != NULL, "%s", yp_last_error());
-    enum yp_status status = synth_scene_tile(scene, 0, 0, side * side, values, NULL);
-    synth_scene_destroy(scene);
-    yp_ok(t, status);
+    make_cube(t, yp_device(t), &spec, 0, values, NULL);
     struct cube_statistics statistics;
     yp_ok(t, cube_statistics(yp_device(t), &(struct cube_view){values, side, side, spec.channels},
                              &statistics));

@@ -1,10 +1,9 @@
 /* The fields of a scene look alike at every pixel: nothing tells where the nodes of their lattice
  * are. */
+#include "suites/scene_tiles.h"
 #include "suites/worst.h"
-#include "synth/scene/scene.h"
 
 #include <math.h>
-#include <yieldpoint/yieldpoint.h>
 
 enum { SIDE = 128, CUBES = 128, MAX_PITCH = 64, AXES = 2 };
 
@@ -59,8 +58,7 @@ YP_TEST(synth, stationary, .tags = "stress small", .timeout = 120, .parallel = t
 {
     struct synth_spec asked = {.height = SIDE, .width = SIDE, .channels = 1, .seed = yp_seed(t)};
     asked.target_fraction = SYNTH_OFF;
-    struct synth_scene *scene = synth_scene_create(yp_device(t), &asked);
-    yp_require(t, scene != NULL, "%s", yp_last_error());
+    struct synth_scene *scene = open_scene(t, yp_device(t), &asked);
     const struct synth_spec *spec = synth_scene_spec(scene);
     size_t pixels = SIDE * SIDE, pitch = spec->correlation_px;
     yp_require(t, pitch <= MAX_PITCH, "the pitch is %zu", pitch);

@@ -2,12 +2,11 @@
  * methods that take differences of neighbours for noise find the noise of the sensor, which they do
  * not where grain is white. */
 #include "models/rx/methods/mnf.h"
+#include "suites/scene_tiles.h"
 #include "suites/worst.h"
-#include "synth/scene/scene.h"
 
 #include <math.h>
 #include <string.h>
-#include <yieldpoint/yieldpoint.h>
 
 enum { SIDE = 128, PIXELS = SIDE * SIDE, THREADS = 2 };
 
@@ -83,8 +82,7 @@ YP_TEST(synth, grain_field, .tags = "stress small", .timeout = 120, .parallel = 
                               yp_max_value("four pitches apart", 0.022)))
 {
     struct synth_spec spec = grainy(t, PITCH);
-    struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);
-    yp_got(t, scene);
+    struct synth_scene *scene = open_scene(t, yp_device_cpu(), &spec);
     size_t shares = PIXELS * synth_scene_spec(scene)->endmembers;
     float *values = yp_alloc(t, PIXELS * sizeof *values);
     float *abundances = yp_alloc(t, shares * sizeof *abundances);
@@ -183,8 +181,7 @@ static struct estimate estimate(struct yp_case *t, size_t pitch)
                               .bits = SYNTH_OFF,
                               .target_fraction = SYNTH_OFF,
                               .grain_px = pitch};
-    struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);
-    yp_got(t, scene);
+    struct synth_scene *scene = open_scene(t, yp_device_cpu(), &spec);
     float *values = yp_alloc(t, (size_t)PIXELS * CHANNELS * sizeof *values);
     yp_ok(t, synth_scene_tile(scene, 0, 0, PIXELS, values, NULL));
     yp_data_hash(t, yp_hash_f32(0, values, (size_t)PIXELS * CHANNELS));
@@ -192,8 +189,7 @@ static struct estimate estimate(struct yp_case *t, size_t pitch)
     struct rx_image_tiles tiles;
     double truth[CHANNELS], a, b, *noise = yp_alloc(t, 2 * CHANNELS * CHANNELS * sizeof *noise);
     yp_ok(t, rx_image_pixels(&image, &tiles));
-    struct rx *rx = rx_create(yp_device(t), CHANNELS, tiles.source.tile_pixels, THREADS);
-    yp_got(t, rx);
+    struct rx *rx = open_rx(t, CHANNELS, tiles.source.tile_pixels, THREADS);
     yp_ok(t, rx_fit(rx, &tiles.source));
     synth_scene_noise(scene, &a, &b);
     double *right = noise + CHANNELS * CHANNELS;

@@ -40,9 +40,7 @@ static struct synth_scene *shapes(struct yp_case *t, double size, double fractio
                               .target_fraction = fraction,
                               .fill_low = low,
                               .fill_high = high};
-    struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);
-    yp_got(t, scene);
-    return scene;
+    return open_scene(t, yp_device_cpu(), &spec);
 }
 
 struct truth {
@@ -303,14 +301,11 @@ static struct detection detect(struct yp_case *t, enum synth_shape shape, uint64
     size_t pixels = (size_t)WIDE * WIDE, skipped;
     struct synth_spec spec = scale_spec(&s, seed);
     spec.target_shape = shape;
-    struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);
-    yp_got(t, scene);
     float *values = yp_alloc(t, pixels * CHANNELS * sizeof *values);
     float *fill = yp_alloc(t, pixels * sizeof *fill), *scores = yp_alloc(t, pixels * sizeof(float));
     uint8_t *labels = yp_alloc(t, pixels);
-    yp_ok(t, synth_scene_tile(scene, 0, 0, pixels, values,
-                              &(struct synth_truth){.labels = labels, .fill = fill}));
-    synth_scene_destroy(scene);
+    make_cube(t, yp_device_cpu(), &spec, 0, values,
+              &(struct synth_truth){.labels = labels, .fill = fill});
     yp_data_hash(t, yp_hash_f32(0, values, pixels * CHANNELS));
     struct rx_image_tiles tiles;
     yp_ok(t, rx_image_pixels(&(struct rx_image){values, WIDE, WIDE, CHANNELS}, &tiles));

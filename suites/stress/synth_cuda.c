@@ -91,10 +91,7 @@ YP_TEST(synth_cuda, bits, .devices = "cuda", .tags = "stress",
                               .channels = s.channels,
                               .seed = yp_seed(t)};
     struct yp_device *gpu = yp_device(t), *cpu = yp_device_cpu();
-    struct synth_scene *on_gpu = synth_scene_create(gpu, &spec);
-    yp_require(t, on_gpu != NULL, "%s", yp_last_error());
-    struct synth_scene *on_cpu = synth_scene_create(cpu, &spec);
-    yp_require(t, on_cpu != NULL, "%s", yp_last_error());
+    struct synth_scene *on_gpu = open_scene(t, gpu, &spec), *on_cpu = open_scene(t, cpu, &spec);
     const struct synth_spec *full = synth_scene_spec(on_cpu);
     struct whole theirs = whole_new(t, gpu, full), right = whole_new(t, cpu, full);
     size_t values = right.pixels * right.channels;

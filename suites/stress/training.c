@@ -1,6 +1,7 @@
 #include "suites/stress/training.h"
 
 #include "suites/file_tiles.h"
+#include "suites/pipelines.h"
 
 #include <string.h>
 
@@ -12,10 +13,8 @@ void training_open(struct training *f, struct yp_case *t, const struct scale *s,
     struct rx_pipeline_options options = plan->options;
     options.channels = s->channels;
     options.tile_pixels = pixels;
-    f->pipeline = rx_pipeline_create(yp_device(t), &options);
-    yp_got(t, f->pipeline);
-    f->rx = rx_create(yp_device(t), s->channels, pixels, options.threads);
-    yp_got(t, f->rx);
+    f->pipeline = open_pipeline(t, yp_device(t), &options);
+    f->rx = open_rx(t, s->channels, pixels, options.threads);
     f->objective = rx_pipeline_objective(f->pipeline, f->tensors);
     f->objective.identity = yp_seed(t);
     f->config = plan->config;
@@ -26,7 +25,7 @@ void training_open(struct training *f, struct yp_case *t, const struct scale *s,
                                      f->tiles.tiles_per_cube, &f->config);
     yp_got(t, f->training);
     f->train = rx_training_trainer(f->training);
-    f->parameters = yp_alloc_host(t, f->objective.parameters * sizeof *f->parameters);
+    f->parameters = parameters_of(t, f->pipeline);
 }
 
 void training_close(struct training *f)
@@ -35,6 +34,15 @@ void training_close(struct training *f)
     rx_pipeline_destroy(f->pipeline);
     rx_destroy(f->rx);
     scene_tiles_close(&f->tiles);
+}
+
+float *training_tensor(struct yp_case *t, const struct training *f, const char *name,
+                       const float *parameters)
+{
+    for (size_t i = 0; i < f->objective.n_tensors; i++)
+        if (strcmp(f->tensors[i].name, name) == 0)
+            return (float *)(uintptr_t)parameters + f->tensors[i].offset;
+    yp_fail(t, "the pipeline has no tensor '%s'", name);
 }
 
 enum yp_status training_begin(struct training *f)

@@ -33,6 +33,10 @@ void training_open(struct training *f, struct yp_case *t, const struct scale *s,
                    const struct training_plan *plan);
 void training_close(struct training *f);
 
+/* A tensor's place in parameters; a name that the pipeline has not ends the case. */
+float *training_tensor(struct yp_case *t, const struct training *f, const char *name,
+                       const float *parameters);
+
 /* The statistical phase, on the cubes for training; the gradient phase may begin then. */
 enum yp_status training_begin(struct training *f);
 

@@ -26,11 +26,8 @@ static float *values_of(struct yp_case *t)
                               .dead_fraction = 0.02,
                               .path = 1,
                               .bits = SYNTH_OFF};
-    struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);
-    yp_got(t, scene);
     float *values = yp_alloc_host(t, (size_t)PIXELS * CHANNELS * sizeof *values);
-    yp_ok(t, synth_scene_tile(scene, 0, 0, PIXELS, values, NULL));
-    synth_scene_destroy(scene);
+    make_cube(t, yp_device_cpu(), &spec, 0, values, NULL);
     yp_data_hash(t, yp_hash_f32(0, values, (size_t)PIXELS * CHANNELS));
     for (size_t i = 0; i < (size_t)PIXELS * CHANNELS; i += 97)
         values[i] += i % 2 == 0 ? 9 : -9;

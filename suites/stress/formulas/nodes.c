@@ -1,5 +1,5 @@
 /* Where pipelines start and how they score, against plain loops in double from the pixels on. */
-#include "models/rx/pipeline/nodes.h"
+#include "suites/pipelines.h"
 #include "suites/scene_tiles.h"
 #include "suites/worst.h"
 
@@ -284,11 +284,10 @@ YP_TEST(rx, nodes, .tags = "stress small", .timeout = 120, .parallel = true,
     struct scene_tiles tiles;
     scene_tiles_open(&tiles, t, &s, TILE);
     struct pixels all = pixels_of(t, &tiles.source);
-    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device_cpu(), &o);
-    yp_got(t, pipeline);
+    struct rx_pipeline *pipeline = open_pipeline(t, yp_device_cpu(), &o);
     struct rx *rx = open_rx(t, C, TILE, 2);
     size_t places = tiles.source.tiles * TILE, n = rx_pipeline_parameters(pipeline);
-    float *parameters = yp_alloc_host(t, n * sizeof *parameters);
+    float *parameters = parameters_of(t, pipeline);
     float *scores = yp_alloc_host(t, places * sizeof *scores);
     memset(scores, 0, places * sizeof *scores);
     yp_ok(t, rx_pipeline_fit(pipeline, rx, &tiles.source, parameters, NULL));
@@ -431,9 +430,8 @@ YP_TEST(rx, nodes_start, .tags = "stress small", .timeout = 120, .parallel = tru
         covariance[c * (C + 1)] = c == 3 ? 0.6 * C * 0x1p-23 : c == 7 ? 1.5 * C * 0x1p-23 : 1;
     struct rx_pipeline_options o = {
         .channels = C, .tile_pixels = TILE, .threads = 1, .inverse = RX_PINV_F32};
-    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device_cpu(), &o);
+    struct rx_pipeline *pipeline = open_pipeline(t, yp_device_cpu(), &o);
     struct yp_tensor tensors[RX_PIPELINE_TENSORS];
-    yp_got(t, pipeline);
     yp_ok(t, rx_pipeline_start_plain(pipeline, mean, covariance, 0, 1, at, &start));
     const double *a = at + C;
     yp_expect(t,
@@ -443,8 +441,7 @@ YP_TEST(rx, nodes_start, .tags = "stress small", .timeout = 120, .parallel = tru
     rx_pipeline_destroy(pipeline);
     o = (struct rx_pipeline_options){
         .channels = C, .tile_pixels = TILE, .threads = 1, .detector = RX_AUTOENCODER, .hidden = 3};
-    pipeline = rx_pipeline_create(yp_device_cpu(), &o);
-    yp_got(t, pipeline);
+    pipeline = open_pipeline(t, yp_device_cpu(), &o);
     size_t count = rx_pipeline_tensors(pipeline, tensors);
     yp_ok(t, rx_pipeline_start_plain(pipeline, mean, covariance, 0, 1, at, NULL));
     for (size_t k = 0; k < count; k++) {

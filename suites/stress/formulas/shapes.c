@@ -2,8 +2,9 @@
  * numbers of channels, sizes of tiles, gaps between pixels, pixels that are not finite, levels far
  * from 0. */
 #include "base/numbers/splitmix.h"
-#include "models/rx/pipeline/nodes.h"
+#include "suites/pipelines.h"
 #include "suites/scene_tiles.h"
+#include "suites/score_error.h"
 #include "suites/worst.h"
 
 #include <math.h>
@@ -76,13 +77,6 @@ static void make_pixels(struct yp_case *t, struct pixels *s, const char *data)
     s->there = s->here;
     s->labels_there = s->labels;
     yp_data_hash(t, yp_hash_f32(0, s->here, s->pixels * s->stride));
-}
-
-static void *sent(struct yp_case *t, const void *from, size_t bytes)
-{
-    void *to = yp_alloc(t, bytes);
-    yp_ok(t, yp_device_copy(yp_device(t), to, from, bytes));
-    return to;
 }
 
 /* -- the detector -------------------------------------------------------------------------------
@@ -186,21 +180,15 @@ static double judge_scores(struct yp_case *t, struct rx *rx, struct pixels *s,
     size_t places = source.tiles * source.tile_pixels;
     float *scores = yp_alloc_host(t, places * sizeof *scores);
     float *there = runs_on_gpu(t) ? yp_alloc(t, places * sizeof *there) : scores;
-    double off = 0, size = 0;
+    double *right = yp_alloc_host(t, places * sizeof *right);
     yp_ok(t, rx_score(rx, &source, there));
     if (there != scores)
         yp_ok(t, yp_device_copy(yp_device(t), scores, there, places * sizeof *scores));
-    for (size_t p = 0; p < places; p++) {
-        bool kept = p < s->pixels && counts(s, p);
-        yp_require(t, kept == !isnan(scores[p]), "tiles of %zu: place %zu scores %g",
-                   s->tile_pixels, p, (double)scores[p]);
-        if (!kept)
-            continue;
-        double right = right_score(o, s->here + p * s->stride, s->channels);
-        off += pow((double)scores[p] - right, 2);
-        size += right * right;
-    }
-    return sqrt(off / size);
+    for (size_t p = 0; p < places; p++)
+        right[p] = p < s->pixels && counts(s, p)
+                       ? right_score(o, s->here + p * s->stride, s->channels)
+                       : NAN;
+    return relative_error(t, scores, right, places);
 }
 
 /* A GPU gives the same error of its scores as the CPU, within one part in 500: it sums by blocks.
@@ -209,8 +197,7 @@ static void expect_same_error(struct yp_case *t, const struct rx *rx, const stru
 {
     struct pixels here = *s;
     struct rx_source source = source_of(&here);
-    struct rx *right = rx_create(yp_device_cpu(), s->channels, s->tile_pixels, 2);
-    yp_got(t, right);
+    struct rx *right = open_rx_on(t, yp_device_cpu(), s->channels, s->tile_pixels, 2, RX_FP32);
     here.there = here.here;
     here.labels_there = here.labels;
     yp_ok(t, rx_fit(right, &source));
@@ -226,8 +213,7 @@ static void expect_infinite(struct yp_case *t, struct pixels *s)
 {
     struct rx_source source = source_of(s);
     float scores[2], *to = yp_alloc(t, s->tile_pixels * sizeof *to);
-    struct rx *rx = rx_create(yp_device(t), s->channels, s->tile_pixels, 2);
-    yp_got(t, rx);
+    struct rx *rx = open_rx(t, s->channels, s->tile_pixels, 2);
     yp_ok(t, rx_fit(rx, &source));
     yp_ok(t, rx_finish(rx, finish.eps));
     expect_same_error(t, rx, s);
@@ -258,26 +244,10 @@ static double apart(const float *got, const double *right, const struct yp_tenso
     return worst;
 }
 
-/* Loss and gradient of a pipeline's plain loops over all finite pixels as one tile. */
-static double plain_gradient(struct yp_case *t, const struct pixels *s,
-                             const struct rx_pipeline_options *o, const double *at, double *right)
+/* All of it, on the host. */
+static struct rx_tile tile_of(const struct pixels *s)
 {
-    struct rx_tile tile = {s->here, s->pixels, s->channels, s->labels, s->stride};
-    struct rx_plain *plain = rx_plain_create(yp_device_cpu(), o, &tile);
-    double kept = 0, loss = 0;
-    yp_got(t, plain);
-    size_t outputs = rx_plain_outputs(plain);
-    double *share = yp_alloc_host(t, 2 * outputs * sizeof *share), *losses = share + outputs;
-    for (size_t p = 0; p < s->pixels; p++)
-        kept += counts(s, p);
-    for (size_t p = 0; p < outputs; p++) /* a penalty stands behind the pixels */
-        share[p] = p < s->pixels ? 1 / kept : 1;
-    rx_plain_losses(plain, at, losses);
-    rx_plain_vjp(plain, at, share, right);
-    for (size_t p = 0; p < outputs; p++)
-        loss += share[p] * losses[p];
-    rx_plain_destroy(plain);
-    return loss;
+    return (struct rx_tile){s->here, s->pixels, s->channels, s->labels, s->stride};
 }
 
 /* Twice with the same object: nothing is left of the pass before. A is not symmetric. */
@@ -287,16 +257,15 @@ static double judge_loss(struct yp_case *t, struct pixels *s, const struct oracl
     struct ypi_seed seed = ypi_seed_of(yp_seed(t), 37, n);
     struct rx_pipeline_options options = {.channels = n, .tile_pixels = s->pixels};
     float *at = yp_alloc_host(t, count * sizeof *at), *got = yp_alloc_host(t, count * sizeof *got);
-    double *exact = yp_alloc_host(t, 2 * count * sizeof *exact), mean = 0, off = 0;
+    double *to_be = yp_alloc_host(t, count * sizeof *to_be), mean = 0, off = 0;
     for (size_t i = 0; i < count; i++)
         at[i] = i < n ? (float)(o->mean[i] + 0.2 * ypi_seed_normal(&seed))
                       : (float)(((i - n) % (n + 1) == 0 ? 1.0 : 0) +
                                 0.3 * ypi_seed_normal(&seed) / sqrt((double)n));
     at[count - 2] = 0.7F / (float)n;
     at[count - 1] = 1.1F * (float)n;
-    for (size_t i = 0; i < count; i++)
-        exact[i] = (double)at[i];
-    double right = plain_gradient(t, s, &options, exact, exact + count);
+    const struct rx_tile tile = tile_of(s);
+    double right = plain_gradient(t, &options, &tile, in_double(t, at, count), to_be);
     struct rx_loss *loss = rx_loss_create(yp_device(t), n, s->tile_pixels, 2);
     struct rx_source source = source_of(s);
     float *there = sent(t, at, count * sizeof *at), *to = yp_alloc(t, count * sizeof *to);
@@ -306,8 +275,8 @@ static double judge_loss(struct yp_case *t, struct pixels *s, const struct oracl
     for (int again = 0; again < 2; again++) {
         yp_ok(t, rx_loss_gradient(loss, &source, there, &mean, to));
         yp_ok(t, yp_device_copy(yp_device(t), got, to, count * sizeof *got));
-        off = worse(off, worse(fabs(mean / right - 1),
-                               apart(got, exact + count, tensors, RX_LOSS_TENSORS)));
+        off =
+            worse(off, worse(fabs(mean / right - 1), apart(got, to_be, tensors, RX_LOSS_TENSORS)));
     }
     rx_loss_destroy(loss);
     return off;
@@ -347,15 +316,13 @@ YP_TEST(rx, shapes, .tags = "stress small", .timeout = 120, .parallel = true,
     }
     for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
         for (int p = RX_FP32; p <= (runs_on_gpu(t) ? RX_FP32 : RX_FP64); p++) {
-            struct rx_options options = {.precision = (enum rx_precision)p};
             s.tile_pixels = tiles[i];
             if (runs_on_gpu(t) && tiles[i] < 100 && n != 17)
                 continue; /* too many launches for an emulated one */
             struct rx_source source = source_of(&s);
-            struct rx *rx = rx_create_with(yp_device(t), n, s.tile_pixels, 2, &options);
-            yp_got(t, rx);
+            struct rx *rx = open_rx_on(t, yp_device(t), n, s.tile_pixels, 2, (enum rx_precision)p);
             yp_ok(t, rx_fit(rx, &source));
-            of_fit = worse(of_fit, judge_fit(t, rx, &s, &o) / bound_of(options.precision, data));
+            of_fit = worse(of_fit, judge_fit(t, rx, &s, &o) / bound_of((enum rx_precision)p, data));
             yp_ok(t, dead ? rx_finish_with(rx, &finish) : rx_finish(rx, finish.eps));
             yp_expect(t, rx_masked(rx, NULL) == dead, "%zu masked", rx_masked(rx, NULL));
             if (p == RX_FP32)
@@ -423,13 +390,12 @@ YP_TEST(rx, refusals, .tags = "stress small", .parallel = true,
         s.labels_there = sent(t, s.labels, s.pixels);
     }
     struct rx_source source = source_of(&s);
-    struct rx *rx = rx_create(yp_device(t), CLEAN, s.pixels, 2);
+    struct rx *rx = open_rx(t, CLEAN, s.pixels, 2);
     struct rx_loss *loss = rx_loss_create(yp_device(t), CLEAN, s.pixels, 2);
     size_t n = rx_loss_parameters(CLEAN);
     float *scores = yp_alloc(t, s.pixels * sizeof *scores);
     float *at = yp_alloc_host(t, n * sizeof *at), *to = yp_alloc(t, n * sizeof *to);
     double mean;
-    yp_got(t, rx);
     yp_got(t, loss);
     yp_ok(t, rx_fit(rx, &source));
     enum yp_status status = rx_finish(rx, r->eps);
@@ -507,45 +473,32 @@ YP_TEST(rx, pipeline_shapes, .tags = "stress small", .timeout = 120, .parallel =
     struct pixels s = {.pixels = pixels, .channels = n, .stride = n + n % 4, .tile_pixels = pixels};
     make_pixels(t, &s, "near");
     struct rx_pipeline_options o = options_of(t, &s);
-    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device(t), &o);
-    yp_got(t, pipeline);
+    struct rx_pipeline *pipeline = open_pipeline(t, yp_device(t), &o);
     size_t count = rx_pipeline_parameters(pipeline);
     struct yp_tensor tensors[RX_PIPELINE_TENSORS];
     size_t n_tensors = rx_pipeline_tensors(pipeline, tensors);
     float *at = yp_alloc_host(t, 2 * count * sizeof *at), *got = at + count;
     float *scores = yp_alloc_host(t, pixels * sizeof *scores);
-    double *exact = yp_alloc_host(t, 2 * count * sizeof *exact), mean = 0;
-    double *right = yp_alloc_host(t, pixels * sizeof *right), off = 0, size = 0;
+    double *right = yp_alloc_host(t, count * sizeof *right), mean = 0;
     struct rx_source source = source_of(&s);
-    struct rx *rx = rx_create(yp_device_cpu(), n, pixels, 2);
-    yp_got(t, rx);
+    struct rx *rx = open_rx_on(t, yp_device_cpu(), n, pixels, 2, RX_FP32);
     yp_ok(t, rx_pipeline_fit(pipeline, rx, &source, at, NULL));
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         at[i] = at[i] * (1 + 1e-2F * (float)((double)(i * 2654435761U % 1024) / 512 - 1)) +
                 (o.uniform && at[i] == 0 ? 0.1F * (float)(i % 5) : 0);
-        exact[i] = (double)at[i];
-    }
-    double loss = plain_gradient(t, &s, &o, exact, exact + count);
+    const double *exact = in_double(t, at, count);
+    const struct rx_tile tile = tile_of(&s);
+    double loss = plain_gradient(t, &o, &tile, exact, right);
     yp_ok(t, rx_pipeline_gradient(pipeline, &source, at, &mean, got));
     yp_ok(t, rx_pipeline_score(pipeline, &source, at, scores, NULL));
-    struct rx_tile tile = {s.here, s.pixels, n, s.labels, s.stride};
-    struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &o, &tile);
-    yp_got(t, plain);
-    rx_plain_scores(plain, exact, right);
-    rx_plain_destroy(plain);
-    for (size_t p = 0; p < pixels; p++) {
-        yp_require(t, isnan(scores[p]) == isnan(right[p]), "pixel %zu scores %g", p,
-                   (double)scores[p]);
-        off += isnan(right[p]) ? 0 : pow((double)scores[p] - right[p], 2);
-        size += isnan(right[p]) ? 0 : right[p] * right[p];
-    }
-    double of_gradient = apart(got, exact + count, tensors, n_tensors);
-    yp_value(t, "score off", sqrt(off / size));
+    double of_scores = scores_off(t, &o, &tile, exact, scores);
+    double of_gradient = apart(got, right, tensors, n_tensors);
+    yp_value(t, "score off", of_scores);
     yp_value(t, "gradient off", of_gradient);
     yp_value(t, "loss off", fabs(mean / loss - 1));
-    yp_expect(t, sqrt(off / size) < 5e-6 && of_gradient < 1e-4 && fabs(mean / loss - 1) < 1e-5,
-              "scores are off by %g, the gradient by %g, the loss by %g", sqrt(off / size),
-              of_gradient, fabs(mean / loss - 1));
+    yp_expect(t, of_scores < 5e-6 && of_gradient < 1e-4 && fabs(mean / loss - 1) < 1e-5,
+              "scores are off by %g, the gradient by %g, the loss by %g", of_scores, of_gradient,
+              fabs(mean / loss - 1));
     rx_destroy(rx);
     rx_pipeline_destroy(pipeline);
 }

@@ -43,8 +43,7 @@ static struct synth_spec bare(struct yp_case *t)
 /* In tiles that fit neither rows nor chunks. */
 static struct cube make(struct yp_case *t, const struct synth_spec *spec, uint64_t number)
 {
-    struct synth_scene *scene = synth_scene_create(yp_device_cpu(), spec);
-    yp_got(t, scene);
+    struct synth_scene *scene = open_scene(t, yp_device_cpu(), spec);
     struct cube c = {.spec = *synth_scene_spec(scene)};
     bool mixes = c.spec.preset == SYNTH_SCENE;
     c.pixels = c.spec.height * c.spec.width;
@@ -363,8 +362,7 @@ YP_TEST(synth, sensor, .tags = "stress small", .timeout = 120, .parallel = true)
 
     spec.dead_elements = 0.3;
     struct cube broken = make(t, &spec, 5);
-    struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);
-    yp_got(t, scene);
+    struct synth_scene *scene = open_scene(t, yp_device_cpu(), &spec);
     double elements = 0;
     for (size_t i = 0; i < (size_t)PIXELS * CHANNELS; i++) {
         bool is = synth_scene_dead_element(scene, i / CHANNELS % SIDE, i % CHANNELS);

@@ -1,5 +1,6 @@
 /* Training step by step against plain loops in double: the split, the order of items, gradients,
  * clipping, optimisers, schedules, judgements, and which epoch was the best. */
+#include "suites/pipelines.h"
 #include "suites/stress/formulas/ranked.h"
 #include "suites/stress/training.h"
 #include "suites/worst.h"
@@ -127,8 +128,7 @@ static double loss_of(struct plain *p, const uint32_t *cubes, size_t count, doub
         struct rx_tile tile = {.values = values, .labels = labels, .channels = source->channels};
         size_t each = p->tiles.tiles_per_cube, index = cubes[i / each] * each + i % each;
         yp_ok(t, source->yield(source->arg, index, values, labels, &tile));
-        struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &p->options, &tile);
-        yp_got(t, plain);
+        struct rx_plain *plain = open_plain(t, &p->options, &tile);
         bool penalised = rx_plain_outputs(plain) > tile.pixels;
         rx_plain_losses(plain, p->x, losses);
         for (size_t k = 0; k < tile.pixels; k++) {

@@ -1,0 +1,77 @@
+#include "suites/pipelines.h"
+
+#include "suites/score_error.h"
+
+struct rx_pipeline *open_pipeline(struct yp_case *t, struct yp_device *device,
+                                  const struct rx_pipeline_options *options)
+{
+    struct rx_pipeline *pipeline = rx_pipeline_create(device, options);
+    yp_got(t, pipeline);
+    return pipeline;
+}
+
+float *parameters_of(struct yp_case *t, const struct rx_pipeline *pipeline)
+{
+    return yp_alloc_host(t, rx_pipeline_parameters(pipeline) * sizeof(float));
+}
+
+struct rx_plain *open_plain(struct yp_case *t, const struct rx_pipeline_options *options,
+                            const struct rx_tile *tile)
+{
+    struct rx_plain *plain = rx_plain_create(yp_device_cpu(), options, tile);
+    yp_got(t, plain);
+    return plain;
+}
+
+double plain_gradient(struct yp_case *t, const struct rx_pipeline_options *options,
+                      const struct rx_tile *tile, const double *at, double *gradient)
+{
+    struct rx_plain *plain = open_plain(t, options, tile);
+    size_t outputs = rx_plain_outputs(plain),
+           stride = tile->stride > 0 ? tile->stride : tile->channels;
+    double *share = yp_alloc_host(t, 2 * outputs * sizeof *share), *losses = share + outputs;
+    double kept = 0, loss = 0;
+    for (size_t p = 0; p < tile->pixels; p++) {
+        bool finite = true;
+        for (size_t c = 0; c < tile->channels; c++)
+            finite = finite && isfinite(tile->values[p * stride + c]);
+        kept += finite;
+    }
+    for (size_t p = 0; p < outputs; p++) /* a penalty stands behind the pixels */
+        share[p] = p < tile->pixels ? 1 / kept : 1;
+    rx_plain_losses(plain, at, losses);
+    rx_plain_vjp(plain, at, share, gradient);
+    for (size_t p = 0; p < outputs; p++)
+        loss += share[p] * losses[p];
+    rx_plain_destroy(plain);
+    return loss;
+}
+
+void check_plain_gradient(struct yp_case *t, const char *name,
+                          const struct rx_pipeline_options *options, const struct rx_tile *tile,
+                          const double *at, const struct yp_tensor *tensors, size_t n_tensors)
+{
+    struct rx_plain *plain = open_plain(t, options, tile);
+    struct yp_gradient check = {.name = name,
+                                .inputs =
+                                    tensors[n_tensors - 1].offset + tensors[n_tensors - 1].count,
+                                .outputs = rx_plain_outputs(plain),
+                                .f = rx_plain_losses,
+                                .vjp = rx_plain_vjp,
+                                .arg = plain,
+                                .x = at,
+                                .tensors = tensors,
+                                .n_tensors = n_tensors};
+    yp_check_gradient(t, &check);
+    rx_plain_destroy(plain);
+}
+
+double scores_off(struct yp_case *t, const struct rx_pipeline_options *options,
+                  const struct rx_tile *tile, const double *at, const float *scores)
+{
+    double *right = yp_alloc_host(t, tile->pixels * sizeof *right);
+    struct rx_plain *plain = open_plain(t, options, tile);
+    rx_plain_scores(plain, at, right);
+    rx_plain_destroy(plain);
+    return relative_error(t, scores, right, tile->pixels);
+}
