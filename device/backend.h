@@ -1,8 +1,7 @@
 /* What stands behind a device: the accounting is the same for all (device.c), each backend brings
  * memory, streams and events. A backend may live in a plugin, which is built with the same
  * compiler and checked by YPI_BACKEND_ABI; nothing here is C++. */
-#ifndef YPI_BACKEND_H
-#define YPI_BACKEND_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -179,5 +178,3 @@ void ypi_fail_any_allocation(uint64_t nth);
 /* Counts, peaks and what is allocated begin at nothing, as in a process that has just started; what
  * is there already is no part of the account. For a process that runs several cases. */
 void ypi_device_renew_account(struct yp_device *device);
-
-#endif

@@ -1,6 +1,5 @@
 /* What works in host memory alone refuses other devices with one message. */
-#ifndef YPI_HOST_H
-#define YPI_HOST_H
+#pragma once
 
 #include <stddef.h>
 #include <yieldpoint/device.h>
@@ -15,5 +14,3 @@ static inline enum yp_status ypi_check_host(const char *what, struct yp_device *
                             yp_device_name(device));
     return YP_OK;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Kinds of accelerators: whatever depends on the kind by name is in this table. */
-#ifndef YPI_DEVICE_KIND_H
-#define YPI_DEVICE_KIND_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -27,5 +26,3 @@ int ypi_device_ordinal(const char *device);
 char *ypi_device_names(bool numbered);
 /* A name stands in ids, so there is one spelling of it: cuda:1, not cuda:01. */
 bool ypi_device_is_name(const char *device);
-
-#endif

@@ -1,6 +1,5 @@
 /* Where plugins lie. */
-#ifndef YPI_PLUGIN_FILE_H
-#define YPI_PLUGIN_FILE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -15,5 +14,3 @@ bool ypi_plugin_find(const char *name, char out[PATH_MAX]);
 enum yp_status ypi_plugins_open(struct yp_device *device);
 /* Closes those that are open, the last first; yp_plugin_table() would open them again. */
 void ypi_plugins_close(void);
-
-#endif

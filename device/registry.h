@@ -1,6 +1,5 @@
 /* Which devices there are, and the one that a case runs on. */
-#ifndef YPI_DEVICE_H
-#define YPI_DEVICE_H
+#pragma once
 
 #include <yieldpoint/device.h>
 
@@ -31,5 +30,3 @@ void ypi_device_bind_near(const char *root);
 
 /* For a process that does not open it, but starts others that do: they see no other. */
 enum yp_status ypi_device_confine(const char *name);
-
-#endif

@@ -9,8 +9,7 @@
  *     ypi_staging_run(&s, &(struct ypi_staging_run){items, produce, use, arg});
  *     ypi_staging_close(&s);
  */
-#ifndef YPI_STAGING_H
-#define YPI_STAGING_H
+#pragma once
 
 #include <yieldpoint/device.h>
 
@@ -82,5 +81,3 @@ enum yp_status ypi_staging_begin(struct ypi_staging *s);
 /* Runs all items. The first error of a function or of the device ends the run and is returned, with
  * its message; no copy is going on then. */
 enum yp_status ypi_staging_run(struct ypi_staging *s, const struct ypi_staging_run *run);
-
-#endif

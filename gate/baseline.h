@@ -1,6 +1,5 @@
 /* A built revision beside stored runs, of this machine or another one. */
-#ifndef YPI_BASELINE_H
-#define YPI_BASELINE_H
+#pragma once
 
 #include "gate/comparison.h"
 #include "gate/revision.h"
@@ -22,5 +21,3 @@ struct ypi_baseline_task {
  * stopped. yp_last_error() is set. */
 enum yp_status ypi_baseline_compare(const struct ypi_baseline_task *task,
                                     struct ypi_comparisons *found);
-
-#endif

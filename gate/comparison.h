@@ -1,8 +1,7 @@
 /* What two sides, base and head, are beside each other: of each case its times, its exact figures
  * and whether it is there at all. Filled by `gate`, `compare`, `reproduce` and `bisect`; printed by
  * summary.h. */
-#ifndef YPI_COMPARISON_H
-#define YPI_COMPARISON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ void ypi_comparisons_clear(struct ypi_comparisons *all);
 /* "faster", ... of a verdict on a quantity. */
 const char *ypi_compared_name(enum ypi_quantity quantity, enum ypi_compared verdict);
 const char *ypi_quantity_name(enum ypi_quantity quantity); /* "time", "peak memory", ... */
-
-#endif

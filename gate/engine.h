@@ -1,7 +1,6 @@
 /* Two built revisions beside each other: the cases that both have, their exact figures, their
  * times. */
-#ifndef YPI_ENGINE_H
-#define YPI_ENGINE_H
+#pragma once
 
 #include "gate/comparison.h"
 #include "gate/pair/duel.h"
@@ -49,5 +48,3 @@ const char *ypi_engine_case(const struct ypi_engine *e, int at);
 enum yp_status ypi_engine_run(struct ypi_engine *e);
 
 void ypi_engine_close(struct ypi_engine *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* What repeats exactly: outcomes, accounted memory, allocations, values, errors of gradients,
  * hashes of data; and the resident set, which nearly does. From processes that time nothing. */
-#ifndef YPI_EXACT_H
-#define YPI_EXACT_H
+#pragma once
 
 #include "gate/comparison.h"
 
@@ -46,5 +45,3 @@ void ypi_exact_compare(const struct ypi_exact *base, const struct ypi_exact *hea
 /* The same of counts of instructions alone. */
 void ypi_exact_compare_instructions(const struct ypi_exact *base, const struct ypi_exact *head,
                                     const char *id, struct ypi_comparisons *all);
-
-#endif

@@ -1,6 +1,5 @@
 /* The subcommands of gate/. */
-#ifndef YPI_GATE_H
-#define YPI_GATE_H
+#pragma once
 
 int ypi_gate_command(int argc, char **argv);
 int ypi_gates_command(int argc, char **argv);
@@ -8,5 +7,3 @@ int ypi_compare_command(int argc, char **argv);
 int ypi_reproduce_command(int argc, char **argv);
 int ypi_bisect_command(int argc, char **argv);
 int ypi_trend_command(int argc, char **argv);
-
-#endif

@@ -1,10 +1,7 @@
 /* SIGINT, SIGTERM and SIGHUP as a flag that loops look at. */
-#ifndef YPI_INTERRUPT_H
-#define YPI_INTERRUPT_H
+#pragma once
 
 #include <stdbool.h>
 
 /* From now on they set the flag; a second one ends the process at once, with exit code 2. */
 const volatile bool *ypi_interrupt_watch(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a gate found, kept in the history. */
-#ifndef YPI_KEPT_H
-#define YPI_KEPT_H
+#pragma once
 
 #include "gate/comparison.h"
 
@@ -15,5 +14,3 @@ enum yp_status ypi_kept_store(const char *path, const struct ypi_comparisons *al
  * where there is none or more than one, YP_IO; with yp_last_error() set. *out is to be cleared in
  * any case. */
 enum yp_status ypi_kept_load(const char *path, const char *word, struct ypi_comparisons *out);
-
-#endif

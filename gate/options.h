@@ -1,6 +1,5 @@
 /* Options that several commands have. */
-#ifndef YPI_GATE_OPTIONS_H
-#define YPI_GATE_OPTIONS_H
+#pragma once
 
 #include "base/options/option.h"
 
@@ -22,5 +21,3 @@ char *ypi_read_budget(void *values, const struct ypi_option *option, const char 
 
 #define YPI_OPTION_OF(read_, struct_, member) \
     .kind = YPI_OPTION_OWN, .value = "", .read = (read_), .offset = offsetof(struct_, member)
-
-#endif

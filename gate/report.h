@@ -1,6 +1,5 @@
 /* Where a comparison goes: the terminal, files, the history. */
-#ifndef YPI_GATE_REPORT_H
-#define YPI_GATE_REPORT_H
+#pragma once
 
 #include "gate/summary.h"
 
@@ -18,5 +17,3 @@ int ypi_report_put(const struct ypi_report *report, const struct ypi_comparisons
 bool ypi_report_file(const char *path, void (*put)(FILE *out, const void *what), const void *what);
 /* Whether a file of them is the standard output. */
 bool ypi_report_is_stdout(const struct ypi_report *report);
-
-#endif

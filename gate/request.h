@@ -1,6 +1,5 @@
 /* What a gate is asked for. */
-#ifndef YPI_REQUEST_H
-#define YPI_REQUEST_H
+#pragma once
 
 #include "gate/report.h"
 #include "gate/suite.h"
@@ -23,5 +22,3 @@ struct ypi_request {
 
 /* False after telling stderr what is wrong, where, and what is allowed. */
 bool ypi_request_read(struct ypi_request *request, int argc, char **argv);
-
-#endif

@@ -1,6 +1,5 @@
 /* Revisions of the project, checked out and built beside each other, in a cache. */
-#ifndef YPI_REVISION_H
-#define YPI_REVISION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -60,5 +59,3 @@ enum yp_status ypi_revision_build(const struct ypi_recipe *recipe, struct ypi_re
 bool ypi_revision_same_build(const struct ypi_revision *base, const struct ypi_revision *head);
 
 void ypi_revision_clear(struct ypi_revision *revision);
-
-#endif

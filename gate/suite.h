@@ -1,6 +1,5 @@
 /* Suites driven by their command line. */
-#ifndef YPI_SUITE_H
-#define YPI_SUITE_H
+#pragma once
 
 #include <stdbool.h>
 #include <yieldpoint/device.h>
@@ -49,5 +48,3 @@ enum ypi_suite_mode {
 enum yp_status ypi_suite_run(const struct ypi_suite *suite, enum ypi_suite_mode mode,
                              char *const *ids, int count, const char *history,
                              const volatile bool *stop);
-
-#endif

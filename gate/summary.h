@@ -1,6 +1,5 @@
 /* Comparisons as text, Markdown and JSON. */
-#ifndef YPI_SUMMARY_H
-#define YPI_SUMMARY_H
+#pragma once
 
 #include "base/text/text.h"
 #include "gate/comparison.h"
@@ -37,5 +36,3 @@ void ypi_summary_line(FILE *out, struct ypi_text *text);
 void ypi_summary_escaped(struct ypi_text *out, const char *text);
 /* Owned by the caller: cJSON_Delete(). */
 cJSON *ypi_summary_document(const struct ypi_comparisons *all);
-
-#endif

@@ -1,7 +1,6 @@
 /* A directory for what a gate needs while it runs: sockets, logs, histories of no interest later.
  */
-#ifndef YPI_WORKPLACE_H
-#define YPI_WORKPLACE_H
+#pragma once
 
 #include <yieldpoint/device.h>
 
@@ -14,5 +13,3 @@ struct ypi_workplace {
  * left there. */
 enum yp_status ypi_workplace_open(struct ypi_workplace *w);
 void ypi_workplace_close(struct ypi_workplace *w); /* removes it; a second time does nothing */
-
-#endif

@@ -1,6 +1,5 @@
 /* The machine: its topology, its accelerators and their measured ceilings. */
-#ifndef YPI_MACHINE_H
-#define YPI_MACHINE_H
+#pragma once
 
 #include "harness/history/history.h"
 
@@ -88,5 +87,3 @@ char *ypi_this_machine_picture(void); /* "" when hwloc cannot read it */
 
 /* `yieldpoint machine`; argv[0] is the subcommand's name. Returns the exit code. */
 int ypi_machine_command(int argc, char **argv);
-
-#endif

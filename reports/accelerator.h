@@ -1,6 +1,5 @@
 /* What an accelerator did beside a case and in its measurements. */
-#ifndef YPI_ACCELERATOR_H
-#define YPI_ACCELERATOR_H
+#pragma once
 
 #include <cJSON.h>
 #include <stdbool.h>
@@ -14,5 +13,3 @@ void ypi_accelerator_print_series(const cJSON *series);
 
 /* The series with its rows as CSV, a column each; false when there is none. */
 bool ypi_accelerator_put_csv(const cJSON *series);
-
-#endif

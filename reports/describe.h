@@ -1,10 +1,7 @@
 /* A document of document.h, for a person. */
-#ifndef YPI_DESCRIBE_H
-#define YPI_DESCRIBE_H
+#pragma once
 
 #include <cJSON.h>
 
 void ypi_describe_result(const cJSON *document);
 void ypi_describe_run(const cJSON *run);
-
-#endif

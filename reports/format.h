@@ -1,6 +1,5 @@
 /* Figures and texts for a person's eyes. */
-#ifndef YPI_FORMAT_H
-#define YPI_FORMAT_H
+#pragma once
 
 #include "base/text/figures.h"
 
@@ -37,5 +36,3 @@ int ypi_line_columns(const char *text); /* of the first line */
 
 /* An outcome or a verdict, padded to `width`, coloured on a terminal unless NO_COLOR is set. */
 void ypi_put_outcome(const char *outcome, int width);
-
-#endif

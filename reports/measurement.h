@@ -1,9 +1,6 @@
 /* One measurement of a document, for a person. */
-#ifndef YPI_MEASUREMENT_H
-#define YPI_MEASUREMENT_H
+#pragma once
 
 #include <cJSON.h>
 
 void ypi_describe_measurement(const cJSON *measurement);
-
-#endif

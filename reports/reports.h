@@ -3,11 +3,8 @@
  * name on and returns an enum ypi_command_exit; what goes wrong is printed on the standard error
  * stream.
  */
-#ifndef YPI_REPORTS_H
-#define YPI_REPORTS_H
+#pragma once
 
 int ypi_report_history(int argc, char **argv);
 int ypi_report_show(int argc, char **argv);
 int ypi_report_budgets(int argc, char **argv);
-
-#endif

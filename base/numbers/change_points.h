@@ -1,7 +1,6 @@
 /* Where the level of a series of results changes, for series whose scatter has any distribution and
  * whose neighbours may be alike. */
-#ifndef YPI_CHANGE_POINTS_H
-#define YPI_CHANGE_POINTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ struct ypi_drift {
     double probability;
 };
 struct ypi_drift ypi_drift(const double *values, size_t count);
-
-#endif

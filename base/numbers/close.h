@@ -1,6 +1,5 @@
 /* Two arrays of numbers, element by element and as a whole. */
-#ifndef YPI_CLOSE_H
-#define YPI_CLOSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ double ypi_close_nmse(const struct ypi_closeness *c);
 
 /* Whether all bounds hold. */
 bool ypi_close_holds(const struct ypi_closeness *c);
-
-#endif

@@ -1,6 +1,5 @@
 /* Which order of growth times follow: O(1), O(log N), O(N), O(N log N), O(N^2) or O(N^3). */
-#ifndef YPI_ORDER_H
-#define YPI_ORDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ double ypi_order_reach(const double *x, size_t count, int f, int g, double scatt
 
 /* "O(N log N)" */
 const char *ypi_order_name(int order);
-
-#endif

@@ -1,6 +1,5 @@
 /* The ratio of two groups of times, with an interval. */
-#ifndef YPI_RATIO_H
-#define YPI_RATIO_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ struct ypi_ratio {
  * standard deviation of what the two may differ by for reasons of their own (0: none). */
 struct ypi_ratio ypi_ratio(const double *base, size_t base_count, const double *head,
                            size_t head_count, struct ypi_scatter known, double more, double error);
-
-#endif

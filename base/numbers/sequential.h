@@ -10,8 +10,7 @@
  * decides which of two equal sides is which. Several bets share the capital, for how far the centre
  * is off, and how much the observations scatter, is not known before. A clipped one loses little to
  * an outlier. */
-#ifndef YPI_SEQUENTIAL_H
-#define YPI_SEQUENTIAL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -25,5 +24,3 @@ struct ypi_span {
     double low, high;
 };
 struct ypi_span ypi_sequential_span(const double *x, size_t count, double error);
-
-#endif

@@ -1,6 +1,5 @@
 /* How far a figure is from its limit. */
-#ifndef YPI_SLACK_H
-#define YPI_SLACK_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -19,5 +18,3 @@ static inline double ypi_slack(double limit, double measured, bool at_least)
         return NAN;
     return above / below;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Heapsort: in place, so that the memory it takes is the memory that was accounted (qsort takes
  * what it likes). */
-#ifndef YPI_SORT_H
-#define YPI_SORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ typedef bool ypi_before(const void *arg, uint32_t a, uint32_t b);
 /* Items in the order of `before`, a strict total order: whatever order they came in, the same comes
  * out. */
 void ypi_sort_items(uint32_t *items, size_t count, ypi_before *before, const void *arg);
-
-#endif

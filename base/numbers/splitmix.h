@@ -5,8 +5,7 @@
  * The words are splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
  * generators", 2014): equally spaced numbers through a mixing function.
  */
-#ifndef YPI_SEED_H
-#define YPI_SEED_H
+#pragma once
 
 #include <math.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ static inline void ypi_seed_normals(struct ypi_seed *seed, double *out, size_t c
     for (size_t i = 0; i < count; i++)
         out[i] = ypi_seed_normal(seed);
 }
-
-#endif

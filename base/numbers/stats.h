@@ -1,6 +1,5 @@
 /* Estimates from samples. No distribution is assumed. In stats.c, binomial.c and trend.c. */
-#ifndef YPI_STATS_H
-#define YPI_STATS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -77,5 +76,3 @@ double ypi_student_quantile(double coverage, size_t freedom);
  * robust against steps. At most 512 points are looked at, evenly chosen. NaN with fewer than 2,
  * when all x are the same, when a number is not finite, or without 3 MiB of memory. */
 double ypi_theil_sen(const double *x, const double *y, size_t count);
-
-#endif

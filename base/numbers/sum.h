@@ -1,6 +1,5 @@
 /* Sums and norms that lose nothing to rounding or range, and twice the digits where those count. */
-#ifndef YPI_SUM_H
-#define YPI_SUM_H
+#pragma once
 
 #include <math.h>
 
@@ -122,5 +121,3 @@ static inline struct ypi_pair ypi_pair_div(struct ypi_pair a, struct ypi_pair b)
     struct ypi_pair rest = ypi_pair_add(a, ypi_pair_minus(part));
     return ypi_pair_sum(quotient, rest.high / b.high);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The command line of a subcommand. */
-#ifndef YPI_ARGUMENTS_H
-#define YPI_ARGUMENTS_H
+#pragma once
 
 #include "base/options/option.h"
 
@@ -24,5 +23,3 @@ void ypi_usage_error(int argc, char **argv, int index, const char *format, ...)
 
 /* The place of `value` among the words, for ypi_usage_error; argc when it is not there. */
 int ypi_place_of(int argc, char **argv, const char *value);
-
-#endif

@@ -2,8 +2,7 @@
  * `[section]`, `name = value` (or `:`), more of the value before where it is indented, empty, or a
  * comment where it begins with `;` or `#`; a comment behind a value begins with ` ;`, one behind a
  * section with ` #` too. Some programs write U+FEFF in front: it is passed over. */
-#ifndef YPI_INI_H
-#define YPI_INI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ enum ypi_ini ypi_ini_read_text(const char *path, const char *text, size_t length
 /* Several programs share a file: a section that is none of `own` is another's, unless its name is
  * empty or nearly one of them and so a slip. */
 bool ypi_ini_section_is_anothers(const char *section, const char *const *own, int count);
-
-#endif

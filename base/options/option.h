@@ -1,7 +1,6 @@
 /* Options as a table: an entry says how a value is read, what is allowed, where it is kept, how it
  * is written again and what it is for, whether it comes as a word or stands in an ini file. */
-#ifndef YPI_OPTION_H
-#define YPI_OPTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ void ypi_options_free(void *values, const struct ypi_option *table);
 
 /* Prints a line an option, and before the first of each group its title. */
 void ypi_options_print(const struct ypi_option *table, const char *const *titles);
-
-#endif

@@ -1,6 +1,5 @@
 /* The project that a program belongs to, and its yieldpoint.ini. */
-#ifndef YPI_PROJECT_H
-#define YPI_PROJECT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -41,5 +40,3 @@ char *ypi_project_history_why(const struct ypi_project *p);
 char *ypi_nearest_above(const char *file);
 /* The same from the directory `from` upwards, as far as its path says. */
 char *ypi_nearest_from(const char *from, const char *file);
-
-#endif

@@ -2,8 +2,7 @@
  * Vectorised words and normals, in whole groups of blocks; stream.c assembles ranges from them. The
  * scalar functions of philox.h and normal.h are the oracle: every level gives the same bits.
  */
-#ifndef YPI_RANDOM_BULK_H
-#define YPI_RANDOM_BULK_H
+#pragma once
 
 #include "base/random/level.h"
 #include "base/random/normal.h"
@@ -35,5 +34,3 @@ extern const struct ypi_bulks ypi_bulk_avx2, ypi_bulk_avx512;
 /* The size in bytes from which ranges are written by non-temporal stores: they would not stay in
  * the caches, and such a store does not have to read the line first. */
 size_t ypi_nontemporal_bytes(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* The instruction set that computes values. All give the same bits, since values come from exactly
  * rounded operations (portable.h) and integers. base/simd/simd.h says how kernels are written. */
-#ifndef YPI_RANDOM_LEVEL_H
-#define YPI_RANDOM_LEVEL_H
+#pragma once
 
 #include "base/simd/simd.h"
 
@@ -23,5 +22,3 @@ enum ypi_level ypi_level_resolve(enum ypi_level level);
 
 /* The kernels of a level that runs, not AUTO; `versions` are those of YPI_SIMD_TABLE(). */
 const void *ypi_level_kernels(const struct ypi_simd_version *versions, enum ypi_level level);
-
-#endif

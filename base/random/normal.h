@@ -16,8 +16,7 @@
  * Absolute: |z| times that, at most 3.8e-6. Largest seen in 2^24 normals: 2.9e-7 relative, 7.1e-7
  * absolute.
  */
-#ifndef YPI_RANDOM_NORMAL_H
-#define YPI_RANDOM_NORMAL_H
+#pragma once
 
 #include "base/random/philox.h"
 
@@ -102,5 +101,3 @@ YPI_INLINE float ypi_random_normal(struct ypi_stream stream, uint64_t index)
     ypi_normal_pair(pair[0], pair[1], &first, &second);
     return index % 2 == 0 ? first : second;
 }
-
-#endif

@@ -10,8 +10,7 @@
  * 0). What is drawn for one purpose has a subsequence of its own, so a value does not depend on
  * earlier draws, on tiles or on threads.
  */
-#ifndef YPI_RANDOM_PHILOX_H
-#define YPI_RANDOM_PHILOX_H
+#pragma once
 
 #include "base/random/portable.h"
 
@@ -87,5 +86,3 @@ YPI_INLINE void ypi_philox_block(struct ypi_stream stream, uint64_t block, uint3
     ypi_philox(stream.seed, (uint32_t)block, (uint32_t)(block >> 32), (uint32_t)stream.subsequence,
                (uint32_t)(stream.subsequence >> 32), words);
 }
-
-#endif

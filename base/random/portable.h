@@ -6,8 +6,7 @@
  * files that include this are compiled with -ffp-contract=off (nvcc: -fmad=false) and never with
  * -ffast-math. Functions of libm are not used: they differ between libraries and processors.
  */
-#ifndef YPI_RANDOM_PORTABLE_H
-#define YPI_RANDOM_PORTABLE_H
+#pragma once
 
 #include <float.h>
 #include <stddef.h>
@@ -94,5 +93,3 @@ YPI_INLINE float ypi_exp(float x)
     p = YPI_FMA(p, r * r, r) + 1.0f;
     return p * ypi_float_of(((int32_t)n + 127) << 23);
 }
-
-#endif

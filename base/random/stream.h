@@ -3,8 +3,7 @@
  * normal.h with the same bits, for each instruction set (bulk.h). With some thousand values a call
  * the cost of the call is negligible and the values stay in a near cache.
  */
-#ifndef YPI_RANDOM_STREAM_H
-#define YPI_RANDOM_STREAM_H
+#pragma once
 
 #include "base/random/level.h"
 #include "base/random/normal.h"
@@ -23,5 +22,3 @@ void ypi_random_normals(enum ypi_level level, struct ypi_stream stream, uint64_t
  * q mod 65536. */
 void ypi_random_words_curand(enum ypi_level level, uint64_t seed, uint64_t first, size_t count,
                              uint32_t *out);
-
-#endif

@@ -4,8 +4,7 @@
  * know (Emerald Rapids, say) for a Prescott of 2004, whose products are a fifth as fast
  * (OpenMathLib/OpenBLAS, issue 4267).
  */
-#ifndef YPI_OPENBLAS_H
-#define YPI_OPENBLAS_H
+#pragma once
 
 #include <yieldpoint/isa.h>
 
@@ -20,5 +19,3 @@ const char *ypi_openblas_better(void *library);
 /* The environment variable beside OPENBLAS_CORETYPE that says that the choice was made here, not by
  * the user. */
 #define YPI_OPENBLAS_MARK "YIELDPOINT_OPENBLAS"
-
-#endif

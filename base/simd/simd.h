@@ -9,8 +9,7 @@
  * the functions below chooses at run time by yp_isa(), so that YIELDPOINT_ISA holds for all of
  * them.
  */
-#ifndef YPI_SIMD_H
-#define YPI_SIMD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ const void *ypi_simd_at(const struct ypi_simd_version *versions, size_t count, i
 
 /* The last version that this process may use; the first one always is. */
 const void *ypi_simd_best(const struct ypi_simd_version *versions, size_t count);
-
-#endif

@@ -1,6 +1,5 @@
 /* An object and its arrays in one block of memory. */
-#ifndef YPI_ARENA_H
-#define YPI_ARENA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ void *ypi_arena_take(struct ypi_arena *arena, size_t count, size_t size);
  * out such blocks, before the first; NULL: parts are parts. */
 typedef void *ypi_arena_separate(void *base, size_t offset, size_t bytes);
 extern ypi_arena_separate *ypi_arena_separated;
-
-#endif

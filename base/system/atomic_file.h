@@ -1,6 +1,5 @@
 /* A file that has its name only once it is whole. */
-#ifndef YPI_ATOMIC_FILE_H
-#define YPI_ATOMIC_FILE_H
+#pragma once
 
 #include "base/system/file.h"
 
@@ -43,5 +42,3 @@ enum yp_status ypi_sync_directory(const char *path);
 
 /* YP_IO when the file system of `path` (of its directory) has less than `bytes` left. */
 enum yp_status ypi_check_free_space(const char *path, uint64_t bytes);
-
-#endif

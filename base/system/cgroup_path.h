@@ -1,6 +1,5 @@
 /* In which control group this process is. */
-#ifndef YPI_CGROUP_PATH_H
-#define YPI_CGROUP_PATH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,5 +12,3 @@ bool ypi_cgroup_path(const char *root, const char *controller, char *out, size_t
 
 /* Shortens it to the group above; false when there is none. */
 bool ypi_cgroup_above(char *group);
-
-#endif

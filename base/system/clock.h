@@ -1,6 +1,5 @@
 /* The system's clocks. */
-#ifndef YPI_CLOCK_H
-#define YPI_CLOCK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void ypi_kernel_wait(_Atomic uint32_t *word, uint32_t value, double seconds);
 
 /* Wakes all that wait for `*word`, which was set before. */
 void ypi_kernel_wake(_Atomic uint32_t *word);
-
-#endif

@@ -1,6 +1,5 @@
 /* Files read whole or in parts, and where they lie. */
-#ifndef YPI_FILE_H
-#define YPI_FILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ enum yp_status ypi_make_parents(const char *path);
 
 /* The directory of `path`, as a name that can be opened. */
 void ypi_directory_of(char out[YPI_PATH_MAX], const char *path);
-
-#endif

@@ -1,6 +1,5 @@
 /* Processes that are stopped and go on later, or are killed while they stand still. */
-#ifndef YPI_FREEZE_H
-#define YPI_FREEZE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -27,5 +26,3 @@ void ypi_frozen_clear(struct ypi_frozen *frozen);
 /* Stops this whole process, as its SIGTSTP does by default; comes back when it goes on. Where no
  * shell could let it go on, the kernel does not stop it. */
 void ypi_stop_here(void);
-
-#endif

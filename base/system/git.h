@@ -1,6 +1,5 @@
 /* What the sources are: commit, branch, changes, as git reports them. */
-#ifndef YPI_GIT_H
-#define YPI_GIT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@ struct ypi_git {
 /* Asks git about the tree that holds `directory`, whatever GIT_DIR and its like say. False when
  * there is no git, no repository, or no answer within 2 s. One child process, reaped on return. */
 bool ypi_git_read(const char *directory, struct ypi_git *out);
-
-#endif

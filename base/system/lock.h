@@ -1,8 +1,7 @@
 /* One timed case at a time on the whole machine: two suites, two shells or two builds wait for
  * each other. The lock is flock's on /tmp/yieldpoint.lock, or on the file that YIELDPOINT_LOCK
  * names: containers with /tmp of their own then share one. */
-#ifndef YPI_LOCK_H
-#define YPI_LOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,5 +10,3 @@
  * descriptor to close, or -1 when there is none to be had (reported on `tell`) or `*stop` was set.
  */
 int ypi_machine_lock(FILE *tell, const volatile bool *stop);
-
-#endif

@@ -1,6 +1,5 @@
 /* Headers of .npy files (NumPy Enhancement Proposal 1, versions 1.0 to 3.0). */
-#ifndef YPI_NPY_H
-#define YPI_NPY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ enum yp_status ypi_npy_read(int fd, const char *path, struct ypi_npy *out);
 /* A header of version 1.0, its length a multiple of 64, for a type such as "<f4" and a shape such
  * as "3, 4"; returns how many bytes it has. Nothing is written where `capacity` is less. */
 size_t ypi_npy_text(char *to, size_t capacity, const char *descr, const char *shape);
-
-#endif

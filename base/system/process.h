@@ -1,6 +1,5 @@
 /* Processes as /proc shows them. */
-#ifndef YPI_PROCESS_H
-#define YPI_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ uint64_t ypi_self_unasked_huge(void);
 
 /* How many processes the kernel has killed for want of memory since it started. */
 uint64_t ypi_oom_kills(void);
-
-#endif

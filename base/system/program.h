@@ -1,6 +1,5 @@
 /* Other programs: started, awaited, ended. */
-#ifndef YPI_PROGRAM_H
-#define YPI_PROGRAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -48,5 +47,3 @@ struct ypi_program_status ypi_program_run(const struct ypi_program *program, dou
 
 /* "ended with 2", "was ended by signal 11", ... */
 void ypi_program_ending(char out[64], struct ypi_program_status status);
-
-#endif

@@ -1,6 +1,5 @@
 /* Sections of the files that a process is made of. */
-#ifndef YPI_SECTION_H
-#define YPI_SECTION_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ struct ypi_loaded_section {
 
 /* Finds them in the file of a program or shared library; none in a file that cannot be read. */
 void ypi_loaded_sections(const char *path, struct ypi_loaded_section *sections, int count);
-
-#endif

@@ -1,7 +1,6 @@
 /* The program that this process runs, by the file that it was started from: the kernel keeps that
  * one, whatever takes its place under its name meanwhile. */
-#ifndef YPI_SELF_H
-#define YPI_SELF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ bool ypi_self_hash(char out[17]);
  * PROGRAM), for whose file /proc has no more than the loader's. Returns where there was no need;
  * false: it cannot be, yp_last_error() says why. `argc` is main()'s. */
 bool ypi_self_without_loader(int argc);
-
-#endif

@@ -1,6 +1,5 @@
 /* Threads of the framework's own, beside those of a case. */
-#ifndef YPI_THREAD_H
-#define YPI_THREAD_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -14,5 +13,3 @@ bool ypi_thread_begin(pthread_t *thread, void *(*work)(void *), void *argument, 
 /* Makes 64 KiB of the calling thread's stack resident, so that calls that are not deeper take no
  * new memory later. */
 void ypi_touch_stack(void);
-
-#endif

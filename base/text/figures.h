@@ -1,6 +1,5 @@
 /* Figures for a person's eyes. */
-#ifndef YPI_FIGURES_H
-#define YPI_FIGURES_H
+#pragma once
 
 #define YPI_FIGURE_MAX 128
 
@@ -14,5 +13,3 @@ void ypi_format_rate(char out[YPI_FIGURE_MAX], double rate, const char *unit);
 void ypi_format_value(char out[YPI_FIGURE_MAX], double value, const char *unit);
 /* Year-month-day and time of the local clock; "" for NaN. */
 void ypi_format_time(char out[32], double since_1970);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a command of `yieldpoint` ends with: its output and its exit code. */
-#ifndef YPI_OUTPUT_H
-#define YPI_OUTPUT_H
+#pragma once
 
 #include <cJSON.h>
 #include <stdbool.h>
@@ -29,5 +28,3 @@ int ypi_put_json(const cJSON *document);
 
 /* Adds a number; null for NaN and infinity. */
 void ypi_json_add_real(cJSON *object, const char *name, double value);
-
-#endif

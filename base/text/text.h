@@ -1,7 +1,6 @@
 /* Growing text and memory that is there or ends the process: a runner without memory for its own
  * lists cannot tell anything any more. */
-#ifndef YPI_TEXT_H
-#define YPI_TEXT_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -71,5 +70,3 @@ bool ypi_parse_duration(const char *text, double *out);
 
 /* The shortest text that reads back as the same double: 100, 0.1, 1e+06. */
 void ypi_print_double(char out[32], double value);
-
-#endif

@@ -1,6 +1,5 @@
 /* Points in time as a command line names them. */
-#ifndef YPI_TIME_H
-#define YPI_TIME_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@ struct ypi_span {
  * second; with a blank instead of the T or a Z at the end all the same (ISO 8601). "7d" is the
  * moment that was so long before `now`, without extent: seconds, minutes, hours, days, weeks. */
 bool ypi_parse_time(const char *text, double now, struct ypi_span *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Probes of ceilings: short runs of kernels that do nothing but what the ceiling is about. */
-#ifndef YPI_CEILING_H
-#define YPI_CEILING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ void ypi_probe_close(struct ypi_probe *probe);         /* takes NULL */
  * read. */
 size_t ypi_cache_flush_bytes(void);
 void ypi_cache_flush(void *scratch);
-
-#endif

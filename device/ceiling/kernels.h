@@ -1,6 +1,5 @@
 /* The loops that ceilings are measured with: nothing but what each is about. */
-#ifndef YPI_KERNELS_H
-#define YPI_KERNELS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ const struct ypi_kernel *ypi_kernels(size_t *count);
 
 /* The best that runs here with no more than `isa`; NULL when there is none. */
 const struct ypi_kernel *ypi_kernel_best(enum yp_ceiling ceiling, enum yp_isa isa, bool streaming);
-
-#endif

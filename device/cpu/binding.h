@@ -1,6 +1,5 @@
 /* Which processors and memory a run may use, and which thread stays where. */
-#ifndef YPI_BINDING_H
-#define YPI_BINDING_H
+#pragma once
 
 #include <stdbool.h>
 #include <yieldpoint/device.h>
@@ -60,5 +59,3 @@ int ypi_bind_order(const struct ypi_places *places, const unsigned char *allowed
 /* What AUTO means for these processors; the others are what they are. */
 enum ypi_bind ypi_bind_resolve(const struct ypi_places *places, const unsigned char *allowed,
                                enum ypi_bind bind);
-
-#endif

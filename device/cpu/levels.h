@@ -1,6 +1,5 @@
 /* Processors and levels of memory, from what the kernel tells of them. */
-#ifndef YPI_LEVELS_H
-#define YPI_LEVELS_H
+#pragma once
 
 #include "device/ceiling/ceiling.h"
 
@@ -29,5 +28,3 @@ const int *ypi_own_processors(int *count);
 
 /* As ypi_levels, of processors with these caches. */
 int ypi_levels_from(const struct ypi_caches *caches, int cpus, struct ypi_level *out, int capacity);
-
-#endif

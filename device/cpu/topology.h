@@ -1,6 +1,5 @@
 /* The processors, caches and memory of this machine, as hwloc finds them. */
-#ifndef YPI_TOPOLOGY_H
-#define YPI_TOPOLOGY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ struct ypi_places ypi_places_of(struct hwloc_topology *topology);
 
 /* Fowler, Noll and Vo's FNV-1a with 128 bits, as 32 hexadecimal digits and a NUL. */
 void ypi_fnv128(const char *text, char out[33]);
-
-#endif

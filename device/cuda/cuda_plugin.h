@@ -1,6 +1,5 @@
 /* The CUDA device's plugin: what it gives the program, and what its parts share. */
-#ifndef YPI_CUDA_PLUGIN_H
-#define YPI_CUDA_PLUGIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <yieldpoint/device.h>
@@ -26,6 +25,4 @@ struct ypi_cuda_plugin {
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -30,8 +30,7 @@
  * Asynchronous copies from memory are asynchronous on a CPU as well: nothing arrives before the
  * thread's ypk_wait().
  */
-#ifndef YPI_CUDA_FRAME_H
-#define YPI_CUDA_FRAME_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -244,5 +243,3 @@ static inline unsigned ypk_blocks(size_t count, size_t each)
 {
     return (unsigned)((count + each - 1) / each);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * with -DYPK_BY_THREADS they are threads of the CPU and barriers are barriers, so that
  * ThreadSanitizer sees a race where a GPU has one.
  */
-#ifndef YPI_CUDA_FRAME_CPU_H
-#define YPI_CUDA_FRAME_CPU_H
+#pragma once
 
 #include <assert.h>
 #include <yieldpoint/plugin.h>
@@ -230,5 +229,3 @@ static inline bool ypk_finite(float x)
 #define ypk_mul(a_, b_) ((a_) * (b_))
 #define ypk_div(a_, b_) ((a_) / (b_))
 #define ypk_root(a_) sqrtf(a_)
-
-#endif

@@ -1,6 +1,5 @@
 /* What the parts of the CUDA device share. */
-#ifndef YPI_CUDA_INTERNAL_H
-#define YPI_CUDA_INTERNAL_H
+#pragma once
 
 #include "device/backend.h"
 #include "device/cuda/cuda_plugin.h"
@@ -127,5 +126,3 @@ struct ypi_nvml *ypi_nvml_open(const char *pci); /* NULL: no library, or it does
 uint64_t ypi_nvml_own_bytes(struct ypi_nvml *n); /* of this process; 0: not known */
 void ypi_nvml_facts(struct ypi_nvml *n, ypi_cuda_fact *report, void *arg);
 bool ypi_cuda_condition(struct yp_device *device, struct ypi_condition *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* Kernels of the CUDA device itself, by functions that C may call. All of them go to `stream` and
  * return what the launch came to. */
-#ifndef YPI_CUDA_KERNELS_H
-#define YPI_CUDA_KERNELS_H
+#pragma once
 
 #include <cuda_runtime_api.h>
 #include <stddef.h>
@@ -34,6 +33,4 @@ cudaError_t ypi_kernel_arithmetic(enum yp_ceiling ceiling, unsigned steps, int m
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

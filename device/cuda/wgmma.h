@@ -1,6 +1,5 @@
 /* Matrix units by the instructions that Hopper alone has. */
-#ifndef YPI_CUDA_WGMMA_H
-#define YPI_CUDA_WGMMA_H
+#pragma once
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
@@ -18,6 +17,4 @@ cudaError_t ypi_wgmma_run(enum yp_ceiling ceiling, unsigned steps, int multiproc
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

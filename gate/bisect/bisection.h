@@ -1,6 +1,5 @@
 /* What a bisection came to, as text, Markdown and JSON. */
-#ifndef YPI_BISECTION_H
-#define YPI_BISECTION_H
+#pragma once
 
 #include "gate/bisect/commits.h"
 #include "gate/bisect/followed.h"
@@ -39,5 +38,3 @@ int ypi_bisection_exit(const struct ypi_bisection *b);
 /* That exit code, or YPI_GATE_INTERNAL after telling stderr what cannot be written. */
 int ypi_bisection_put(const struct ypi_report *report, const struct ypi_bisection *b);
 void ypi_bisection_clear(struct ypi_bisection *b);
-
-#endif

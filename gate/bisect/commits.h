@@ -1,6 +1,5 @@
 /* The commits between a good and a bad one, as git knows them. */
-#ifndef YPI_BISECT_COMMITS_H
-#define YPI_BISECT_COMMITS_H
+#pragma once
 
 #include "gate/bisect/search.h"
 
@@ -34,5 +33,3 @@ void ypi_commits_clear(struct ypi_commits *commits);
 /* Empty texts where git tells none; to be cleared. */
 struct ypi_commit_words ypi_commit_words_of(const char *root, const char *hash);
 void ypi_commit_words_clear(struct ypi_commit_words *words);
-
-#endif

@@ -1,7 +1,6 @@
 /* What is worse in the bad revision, and whether another one is nearer to the good or to the bad
  * one. */
-#ifndef YPI_BISECT_FOLLOWED_H
-#define YPI_BISECT_FOLLOWED_H
+#pragma once
 
 #include "gate/bisect/search.h"
 #include "gate/comparison.h"
@@ -35,5 +34,3 @@ const struct ypi_comparison *ypi_followed_find(const struct ypi_followed *f,
 /* How much of the way from good to bad the step between two commits goes: 1 is all. NaN where that
  * has no meaning, as between two hashes. */
 double ypi_followed_part(const struct ypi_followed *f, const struct ypi_comparison *own);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a bisection is asked for. */
-#ifndef YPI_BISECT_REQUEST_H
-#define YPI_BISECT_REQUEST_H
+#pragma once
 
 #include "gate/report.h"
 
@@ -16,5 +15,3 @@ struct ypi_bisect_request {
 
 /* False after telling stderr what is wrong, where, and what is allowed. */
 bool ypi_bisect_request_read(struct ypi_bisect_request *request, int argc, char **argv);
-
-#endif

@@ -1,7 +1,6 @@
 /* Which commit to try next, so that the first bad one is found in few steps. Commits are numbers;
  * nothing here knows of git. */
-#ifndef YPI_BISECT_SEARCH_H
-#define YPI_BISECT_SEARCH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -44,5 +43,3 @@ int ypi_search_steps(int left);
  * those before it have left, all of them together never take more than there was, however many they
  * become. */
 double ypi_search_spend(double *left, int looks);
-
-#endif

@@ -1,7 +1,6 @@
 /* The timed measurements of one case, base against head, by pairs of fresh processes until it is
  * sure which of the two is slower, if any. */
-#ifndef YPI_DUEL_H
-#define YPI_DUEL_H
+#pragma once
 
 #include "gate/comparison.h"
 #include "gate/pair/pair.h"
@@ -39,5 +38,3 @@ void ypi_duel_words(const struct ypi_duel *d, char out[64]);
 /* Adds a comparison a measurement, those that are not decided as unsure. */
 void ypi_duel_conclude(const struct ypi_duel *d, struct ypi_comparisons *all);
 void ypi_duel_close(struct ypi_duel *d);
-
-#endif

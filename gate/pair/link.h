@@ -1,6 +1,5 @@
 /* The other end of a case that measures in turns: harness/measure/turns.h has the lines. */
-#ifndef YPI_LINK_H
-#define YPI_LINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ void ypi_link_next(struct ypi_link *link);
 void ypi_link_leave(struct ypi_link *link);
 
 void ypi_link_close(struct ypi_link *link); /* a second time does nothing */
-
-#endif

@@ -1,7 +1,6 @@
 /* One pair: a fresh process of the base and one of the head run the same case, alive at once, and
  * take turns batch by batch; or, where a case cannot wait in between, one after the other. */
-#ifndef YPI_PAIR_H
-#define YPI_PAIR_H
+#pragma once
 
 #include "base/numbers/splitmix.h"
 
@@ -49,5 +48,3 @@ enum ypi_pair_end ypi_pair_in_turns(const struct ypi_pairing *p, struct ypi_seed
 /* The same by whole runs of one side after the other, with the suite's own rule of stopping. */
 enum ypi_pair_end ypi_pair_in_whole(const struct ypi_pairing *p, struct ypi_seed *coin,
                                     struct ypi_paired *list, int count);
-
-#endif

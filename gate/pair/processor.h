@@ -1,6 +1,5 @@
 /* Which processor two processes share that take turns. */
-#ifndef YPI_GATE_PROCESSOR_H
-#define YPI_GATE_PROCESSOR_H
+#pragma once
 
 #include "base/numbers/splitmix.h"
 
@@ -12,5 +11,3 @@ int ypi_processor_pick(struct ypi_seed *coin);
 /* All threads of the process run on that processor alone; with -1 on all that this process may use.
  * Where that is refused they stay as they are. */
 void ypi_processor_hold(pid_t process, int processor);
-
-#endif

@@ -1,6 +1,5 @@
 /* Which case gets the next pairs. */
-#ifndef YPI_SCHEDULE_H
-#define YPI_SCHEDULE_H
+#pragma once
 
 #include "gate/pair/duel.h"
 
@@ -26,5 +25,3 @@ int ypi_schedule_next(const struct ypi_prospect *prospects, const double *spent,
  * all are decided or the time is over. Errors do not depend on that order: evidence may be looked
  * at, and left, after any pair. False: it was stopped. */
 bool ypi_schedule_run(const struct ypi_schedule *s, struct ypi_seed *coin);
-
-#endif

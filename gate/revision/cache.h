@@ -1,7 +1,6 @@
 /* Where builds lie: a directory each below .yieldpoint/gate, named by commit and way of building.
  */
-#ifndef YPI_GATE_CACHE_H
-#define YPI_GATE_CACHE_H
+#pragma once
 
 #include "gate/revision.h"
 
@@ -27,5 +26,3 @@ enum yp_status ypi_cache_mark(const char *place, const struct ypi_recipe *recipe
 /* Removes what was used longest ago, but for `keep` and what is in use; and snapshots that killed
  * processes left behind. */
 void ypi_cache_prune(const struct ypi_recipe *recipe);
-
-#endif

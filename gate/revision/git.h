@@ -1,6 +1,5 @@
 /* Git, asked about the user's repository whatever GIT_DIR and its like say. */
-#ifndef YPI_GATE_GIT_H
-#define YPI_GATE_GIT_H
+#pragma once
 
 #include "base/text/text.h"
 
@@ -45,5 +44,3 @@ enum yp_status ypi_gate_checkout(const char *root, const char *commit, const cha
  * the repositories in it, as plain files. Nothing is written to those. The same files are the same
  * commit. NULL with yp_last_error() set. */
 char *ypi_gate_snapshot(const char *root, const char *snapshot);
-
-#endif

@@ -1,6 +1,5 @@
 /* Stored runs, as a word of the command line names them. */
-#ifndef YPI_STORED_H
-#define YPI_STORED_H
+#pragma once
 
 #include "gate/comparison.h"
 #include "harness/history/history.h"
@@ -45,5 +44,3 @@ bool ypi_stored_keep_common(struct ypi_stored *a, struct ypi_stored *b);
 
 /* The UUIDs as a JSON array, for json_each() in a query. The caller frees. */
 char *ypi_stored_ids(const struct ypi_stored *stored);
-
-#endif

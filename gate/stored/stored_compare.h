@@ -1,6 +1,5 @@
 /* Stored runs beside other ones. */
-#ifndef YPI_STORED_COMPARE_H
-#define YPI_STORED_COMPARE_H
+#pragma once
 
 #include "gate/stored/stored.h"
 
@@ -11,5 +10,3 @@
 enum yp_status ypi_stored_compare(struct ypi_stored *base, struct ypi_stored *head,
                                   const struct ypi_selection *choice, bool *right,
                                   struct ypi_comparisons *found);
-
-#endif

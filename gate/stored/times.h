@@ -1,7 +1,6 @@
 /* Times of cases as stored runs have them: one figure a run, for what differs between two runs of
  * the same is more than what differs between its repetitions. */
-#ifndef YPI_TIMES_H
-#define YPI_TIMES_H
+#pragma once
 
 #include "base/numbers/ratio.h"
 #include "gate/stored/stored.h"
@@ -36,5 +35,3 @@ const struct ypi_times *ypi_times_of(const struct ypi_timed *timed, const char *
  * were of; without freedom where there are too few or the history cannot be read. */
 struct ypi_scatter ypi_times_scatter(sqlite3 *db, const char *machine, const char *options,
                                      const struct ypi_times *of, bool by_share);
-
-#endif

@@ -1,6 +1,5 @@
 /* The stored results of cases on one machine, in the order of time, and where they change. */
-#ifndef YPI_TREND_H
-#define YPI_TREND_H
+#pragma once
 
 #include "base/numbers/change_points.h"
 #include "harness/history/history.h"
@@ -103,5 +102,3 @@ bool ypi_trend_is_short(const struct ypi_trend_series *s);
 void ypi_trend_print(const struct ypi_trend *t, const struct ypi_trend_request *r);
 /* The caller deletes. */
 cJSON *ypi_trend_document(const struct ypi_trend *t, const struct ypi_trend_request *r);
-
-#endif

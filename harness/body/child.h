@@ -1,6 +1,5 @@
 /* What is called in the process of a case while its functions run. */
-#ifndef YPI_CHILD_H
-#define YPI_CHILD_H
+#pragma once
 
 #include "harness/message/channel.h"
 #include "harness/message/job.h"
@@ -55,5 +54,3 @@ struct yp_measurement **ypi_child_measurement(struct yp_case *t);
 /* From one call to the other the body is being captured: what it may not do then is a mistake in
  * it. */
 void ypi_child_captures(const struct yp_case *t, bool captures);
-
-#endif

@@ -1,7 +1,6 @@
 /* What a thread computes and prints by, and a body may leave changed: rounding, what becomes of
  * denormals, exceptions of arithmetic, locale. */
-#ifndef YPI_MODES_H
-#define YPI_MODES_H
+#pragma once
 
 #include <locale.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ char *ypi_modes_restore(struct ypi_modes *before);
  * given to ypi_numbers_as_before(), which ends that. */
 locale_t ypi_numbers_with_point(void);
 void ypi_numbers_as_before(locale_t before);
-
-#endif

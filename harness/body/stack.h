@@ -1,6 +1,5 @@
 /* Stacks of this process's threads, for the failure of a case that crashed or was too slow. */
-#ifndef YPI_STACK_H
-#define YPI_STACK_H
+#pragma once
 
 #include "harness/vocabulary/case.h"
 
@@ -17,5 +16,3 @@ const void *ypi_stack_below_at(void);
 
 /* Sends the stack of each thread that was not there at ypi_stack_watch(), for a note. */
 void ypi_stack_of_left_threads(void);
-
-#endif

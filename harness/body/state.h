@@ -1,6 +1,5 @@
 /* What the process of a case keeps while it runs: for the files of this folder that make it up. */
-#ifndef YPI_STATE_H
-#define YPI_STATE_H
+#pragma once
 
 #include "base/text/text.h"
 #include "harness/body/child.h"
@@ -78,5 +77,3 @@ void ypi_child_forget_tmp_paths(struct ypi_child *child);
 
 /* Sends the runner what was accounted and what is resident, at the end of the case. */
 void ypi_child_send_memory(struct yp_case *t);
-
-#endif

@@ -1,6 +1,5 @@
 /* A command as a case: what its lines mean. */
-#ifndef YPI_COMMAND_H
-#define YPI_COMMAND_H
+#pragma once
 
 #include "harness/vocabulary/case.h"
 
@@ -26,5 +25,3 @@ bool ypi_command_begins_result(const char *line);
 
 /* The value that is a command's own resident peak, beside its own figures. */
 #define YPI_COMMAND_PEAK "resident peak"
-
-#endif

@@ -1,6 +1,5 @@
 /* The process of a case from its first instruction to its last. */
-#ifndef YPI_LIFE_H
-#define YPI_LIFE_H
+#pragma once
 
 #include "harness/message/job.h"
 
@@ -15,5 +14,3 @@ void ypi_child_direct(const struct ypi_job *job) __attribute__((noreturn));
  * begin anew: what earlier cases left behind is not its own. The job is to stay as long as the
  * process. */
 void ypi_child_here(const struct ypi_job *job);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a case leaves behind: processes still running, descriptors that are gone. */
-#ifndef YPI_ORPHANS_H
-#define YPI_ORPHANS_H
+#pragma once
 
 #include "harness/vocabulary/case.h"
 
@@ -12,5 +11,3 @@ char *ypi_descriptors(void);
 
 /* Those of `before` that are no longer what they were: "5 (socket:[123])"; NULL: none. */
 char *ypi_descriptors_lost(const char *before);
-
-#endif

@@ -1,6 +1,5 @@
 /* Declarations times axes times devices: the cases. */
-#ifndef YPI_COLLECT_H
-#define YPI_COLLECT_H
+#pragma once
 
 #include "harness/vocabulary/case.h"
 #include "harness/vocabulary/options.h"
@@ -36,5 +35,3 @@ void ypi_collect_error(const struct yp_test *test, const char *message);
  * last suites/ component, else from the last tests/ on, else from the first component that is not
  * `.` or `..`. */
 const char *ypi_test_path(const char *file);
-
-#endif

@@ -1,6 +1,5 @@
 /* Which cases --instructions and --audit can count. */
-#ifndef YPI_COUNTED_H
-#define YPI_COUNTED_H
+#pragma once
 
 #include "harness/vocabulary/case.h"
 
@@ -16,5 +15,3 @@ bool ypi_audit_wanted(const struct yp_case *c);
 /* NULL when it may be counted or has nothing to count, else the reason. Static text. Whether the
  * device permits it is known in the case's process only. */
 const char *ypi_audit_refuses(const struct yp_case *c);
-
-#endif

@@ -1,6 +1,5 @@
 /* `-m` and `-k`: words joined by and, or, not and parentheses, as pytest has them. */
-#ifndef YPI_EXPRESSION_H
-#define YPI_EXPRESSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ struct ypi_expression_error {
  * word is shown to `matches`, also where the result no longer depends on it. */
 bool ypi_expression(const char *expression, ypi_matches *matches, void *arg, bool *valid,
                     struct ypi_expression_error *error);
-
-#endif

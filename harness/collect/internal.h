@@ -1,6 +1,5 @@
 /* Between the files that make a collection; nothing else includes it. */
-#ifndef YPI_COLLECT_INTERNAL_H
-#define YPI_COLLECT_INTERNAL_H
+#pragma once
 
 #include "harness/collect/collect.h"
 #include "harness/vocabulary/axis.h"
@@ -82,5 +81,3 @@ void ypi_expand(struct ypi_collecting *g);
 char *ypi_make_id(const struct yp_case *c);
 char *ypi_id_escape(const char *value); /* as it stands in one */
 char *ypi_make_tags(const struct yp_case *c, const struct ypi_options *o);
-
-#endif

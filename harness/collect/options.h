@@ -1,7 +1,6 @@
 /* Reading the options of a run, and what they mean for processes and for the line that reproduces.
  */
-#ifndef YPI_COLLECT_OPTIONS_H
-#define YPI_COLLECT_OPTIONS_H
+#pragma once
 
 #include "harness/vocabulary/options.h"
 
@@ -31,5 +30,3 @@ void ypi_confine_isa(const struct ypi_options *o);
  * word such as "--set=cubes=2". Those of a relation end with "-m" and "-k" and what they select by,
  * for it reads the cases that are selected. The caller frees the words and the array. */
 char **ypi_options_reproduce(const struct ypi_options *o, bool relation, int *count);
-
-#endif

@@ -1,6 +1,5 @@
 /* Options that the program declares: YP_OPTION. */
-#ifndef YPI_PROGRAM_OPTIONS_H
-#define YPI_PROGRAM_OPTIONS_H
+#pragma once
 
 #include "base/options/option.h"
 #include "harness/vocabulary/options.h"
@@ -33,5 +32,3 @@ char *ypi_whole_path(const char *path);
 void ypi_options_set_axis(struct ypi_options *o, const char *axis, const char *value);
 /* Forgets all values. */
 void ypi_program_options_forget(void);
-
-#endif

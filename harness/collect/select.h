@@ -1,6 +1,5 @@
 /* -m, -k and node ids: which of the collected cases run. */
-#ifndef YPI_SELECT_H
-#define YPI_SELECT_H
+#pragma once
 
 #include "harness/collect/collect.h"
 
@@ -16,5 +15,3 @@ bool ypi_selection_is_right(const struct ypi_options *o);
 bool ypi_is_selected(struct yp_case *c, const struct ypi_options *o);
 /* Whether an id of the command line means this case. */
 bool ypi_is_meant(const char *wanted, const struct yp_case *c);
-
-#endif

@@ -1,7 +1,6 @@
 /* Where the sources of this program's tests lie: by the paths that the compiler was given, which
  * are whole or begin in a directory at or above the program's. */
-#ifndef YPI_SOURCES_H
-#define YPI_SOURCES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ struct ypi_sources {
 /* `program` is its path. Asks git, which may take 2 s at most. To be cleared. */
 struct ypi_sources ypi_sources_find(const char *program);
 void ypi_sources_clear(struct ypi_sources *s);
-
-#endif

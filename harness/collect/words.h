@@ -1,6 +1,5 @@
 /* Words of a command line, or of a text that stands for one: options of a table, and others. */
-#ifndef YPI_WORDS_H
-#define YPI_WORDS_H
+#pragma once
 
 #include "base/options/option.h"
 
@@ -21,5 +20,3 @@ bool ypi_words_read(const struct ypi_reader *r, const char *source, char **words
 
 /* The same of a text, split at blanks and line ends; "..." and '...' keep them. */
 bool ypi_words_read_text(const struct ypi_reader *r, const char *source, const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* What Criterion tells of the processes that it starts. */
-#ifndef YPI_EVENTS_H
-#define YPI_EVENTS_H
+#pragma once
 
 #include "harness/run/plan.h"
 
@@ -17,5 +16,3 @@ struct ypi_events {
 /* Initializes Criterion with those items of the plan that need a process; it calls `events`, in the
  * runner's thread. To be given back by criterion_finalize(). */
 struct criterion_test_set *ypi_events_begin(struct ypi_plan *plan, const struct ypi_events *events);
-
-#endif

@@ -1,6 +1,5 @@
 /* Where Criterion ends or crashes this process in the middle of a run. */
-#ifndef YPI_FAULTS_H
-#define YPI_FAULTS_H
+#pragma once
 
 /* From here on `ended` is called in place of an abort() of Criterion's, which it answers so where
  * the system refuses it something, and of a crash in its code; it does not return. The thread may
@@ -11,5 +10,3 @@ void ypi_faults_leave(void);
 
 /* From here on an abort() ends the process with the code. */
 void ypi_faults_end(int code);
-
-#endif

@@ -1,6 +1,5 @@
 /* The socket at which Criterion listens to its cases: /tmp/criterion_PID.sock. */
-#ifndef YPI_SOCKET_H
-#define YPI_SOCKET_H
+#pragma once
 
 #include <yieldpoint/device.h>
 
@@ -10,5 +9,3 @@
  * a child; this process then waits for it, passes signals on to it, and ends as it ends. Any other
  * status: no socket can be in /tmp, or no process could be had; yp_last_error() says why. */
 enum yp_status ypi_socket_secure(void);
-
-#endif

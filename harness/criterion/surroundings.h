@@ -1,7 +1,6 @@
 /* What Criterion takes for granted: without it the program would be ended, or hang, in the middle
  * of a run. */
-#ifndef YPI_SURROUNDINGS_H
-#define YPI_SURROUNDINGS_H
+#pragma once
 
 #include <yieldpoint/device.h>
 
@@ -17,5 +16,3 @@ void ypi_surroundings_tidy(void);
 
 /* In a process that was forked just now for a case: says so where such a file cannot be removed. */
 void ypi_surroundings_make_way(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Which of the selected cases run, and in which order: as those before ended (--lf, --ff, --sw), as
  * one part of several (--shard), in another order (--shuffle). */
-#ifndef YPI_ARRANGE_H
-#define YPI_ARRANGE_H
+#pragma once
 
 #include "harness/collect/collect.h"
 
@@ -10,5 +9,3 @@
  * YP_IO with yp_last_error() set where there is a history that cannot be read. */
 enum yp_status ypi_arrange(struct ypi_collection *c, const struct ypi_options *o, int *selected,
                            char **told);
-
-#endif

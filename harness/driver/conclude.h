@@ -1,6 +1,5 @@
 /* The last word on an item, or one more process for it. */
-#ifndef YPI_CONCLUDE_H
-#define YPI_CONCLUDE_H
+#pragma once
 
 #include "harness/driver/runner.h"
 
@@ -13,5 +12,3 @@ void ypi_finish_without(struct ypi_runner *run, struct ypi_item *item, const cha
                         const char *reason);
 /* Those that waited for one more process when the run was stopped. */
 void ypi_finish_pending(struct ypi_runner *run);
-
-#endif

@@ -1,6 +1,5 @@
 /* --gdb: the selected case under the debugger. */
-#ifndef YPI_DEBUGGER_H
-#define YPI_DEBUGGER_H
+#pragma once
 
 #include "harness/collect/collect.h"
 
@@ -9,5 +8,3 @@
  * only when it cannot, which was told: YPI_EXIT_USAGE where the selection is not one case,
  * YPI_EXIT_INTERNAL where there is no gdb. */
 enum ypi_exit ypi_debug(const struct ypi_collection *c, int selected, char **argv);
-
-#endif

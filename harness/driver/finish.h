@@ -1,6 +1,5 @@
 /* The end of an item: its result is stored and printed. */
-#ifndef YPI_FINISH_H
-#define YPI_FINISH_H
+#pragma once
 
 #include "harness/driver/runner.h"
 
@@ -19,5 +18,3 @@ static inline bool ypi_item_open(const struct ypi_item *item)
 {
     return item->state == YPI_WAITING || item->state == YPI_RUNNING;
 }
-
-#endif

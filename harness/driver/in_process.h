@@ -1,6 +1,5 @@
 /* --no-fork: cases in the runner's own process, one after the other, without Criterion. */
-#ifndef YPI_IN_PROCESS_H
-#define YPI_IN_PROCESS_H
+#pragma once
 
 #include "harness/driver/runner.h"
 
@@ -8,5 +7,3 @@
  * of one that calls exit() the result is stored and told, and the process ends with
  * YPI_EXIT_FAILED. `end`: tells the end of the run then. */
 void ypi_run_here(struct ypi_runner *run, struct ypi_item *item, void (*end)(void));
-
-#endif

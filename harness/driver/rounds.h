@@ -5,8 +5,7 @@
  * one that several findings read runs once for all of them. The order is that of the run, so what
  * is compared is measured within minutes of each other. A round's processes are stored as attempts
  * of their cases, whose own verdicts they leave alone. */
-#ifndef YPI_ROUNDS_H
-#define YPI_ROUNDS_H
+#pragma once
 
 #include "harness/driver/runner.h"
 
@@ -23,5 +22,3 @@ void ypi_rounds_take(struct ypi_runner *run);
 
 /* Judges, stores and prints the relations, with as many rounds as there were. */
 void ypi_rounds_conclude(struct ypi_runner *run);
-
-#endif

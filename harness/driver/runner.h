@@ -1,6 +1,5 @@
 /* A run while it goes on: what its parts share. */
-#ifndef YPI_RUNNER_H
-#define YPI_RUNNER_H
+#pragma once
 
 #include "harness/judge/judge.h"
 #include "harness/record/record.h"
@@ -28,5 +27,3 @@ struct ypi_runner {
 
 /* Runs, judges, stores and reports every item, in that order for each: in run.c. */
 void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan);
-
-#endif

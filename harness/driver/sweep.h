@@ -1,6 +1,5 @@
 /* A case with each of its allocations refused in turn. */
-#ifndef YPI_SWEEP_H
-#define YPI_SWEEP_H
+#pragma once
 
 #include "harness/vocabulary/result.h"
 
@@ -9,5 +8,3 @@
  * keep its promises; a crash, a hang, a leak or anything left behind is a failure of the case.
  * Counts each as a value of `whole`. */
 void ypi_failed_allocation(struct ypi_result *whole, const struct ypi_result *r);
-
-#endif

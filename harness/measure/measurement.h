@@ -1,6 +1,5 @@
 /* A measurement that is going on, in the case's process: what the loop and its parts share. */
-#ifndef YPI_MEASUREMENT_H
-#define YPI_MEASUREMENT_H
+#pragma once
 
 #include "harness/body/child.h"
 #include "harness/measure/count/counters.h"
@@ -221,5 +220,3 @@ bool ypi_arrivals_wait(struct ypi_arrivals *a);
 /* Seconds from when the request was due. */
 double ypi_arrivals_latency(const struct ypi_arrivals *a);
 void ypi_arrivals_close(struct ypi_arrivals *a);
-
-#endif

@@ -1,6 +1,5 @@
 /* What else went on while something was measured: from the kernel's counters. */
-#ifndef YPI_NOISE_H
-#define YPI_NOISE_H
+#pragma once
 
 #include "harness/vocabulary/result.h"
 
@@ -38,5 +37,3 @@ bool ypi_noise_crowded(const struct ypi_noise *noise, int threads);
 /* At most how many times longer the work took because the hypervisor and the quota held it back: 1
  * where nothing did; infinity where nothing bounds it. */
 double ypi_noise_stretch(const struct ypi_noise *noise);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the accelerator does beside a case, over time. */
-#ifndef YPI_SERIES_H
-#define YPI_SERIES_H
+#pragma once
 
 #include <stddef.h>
 #include <yieldpoint/device.h>
@@ -13,5 +12,3 @@ struct ypi_series *ypi_series_open(struct yp_device *device);
 
 /* Ends it: `*count` rows of YPI_SERIES_COLUMNS, which the caller frees. Takes NULL. */
 double *ypi_series_close(struct ypi_series *s, size_t *count);
-
-#endif

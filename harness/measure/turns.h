@@ -11,8 +11,7 @@
  *   leave                          enough of all: the body is left
  *
  * A closed connection is `leave`. NAME goes to the end of its line, without control characters. */
-#ifndef YPI_TURNS_H
-#define YPI_TURNS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ bool ypi_turns_batch(struct yp_measurement *m, double seconds, bool *turned);
 
 /* The measurement ends without having been told to. */
 void ypi_turns_over(struct yp_measurement *m);
-
-#endif

@@ -6,8 +6,7 @@
  * does not take, because of what the body did, goes to memory that is shared with the runner. Both
  * ends are the same program, so messages are plain structures.
  */
-#ifndef YPI_CHANNEL_H
-#define YPI_CHANNEL_H
+#pragma once
 
 #include "harness/message/channel_memory.h"
 #include "harness/message/content.h"
@@ -47,5 +46,3 @@ struct ypi_channel_source {
 };
 struct ypi_report ypi_channel_read_from(const struct ypi_channel_source *source,
                                         struct ypi_result *result);
-
-#endif

@@ -1,7 +1,6 @@
 /* Whether what a case sent can be: its checksum is right, but the memory that it was made of may
  * have been written over by the body. */
-#ifndef YPI_CHANNEL_CHECK_H
-#define YPI_CHANNEL_CHECK_H
+#pragma once
 
 #include "harness/message/content.h"
 
@@ -14,5 +13,3 @@ bool ypi_gradient_is_sound(const struct ypi_gradient *gradient);
 bool ypi_memory_is_sound(const struct ypi_memory *memory);
 bool ypi_measured_is_sound(const struct ypi_measured *measured);
 bool ypi_stack_is_sound(const struct ypi_stack *stack);
-
-#endif

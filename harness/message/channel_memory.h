@@ -5,8 +5,7 @@
  *
  * One anonymous file a run, of one slot an item; slots that are not written take no memory.
  */
-#ifndef YPI_CHANNEL_MEMORY_H
-#define YPI_CHANNEL_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ char *ypi_channel_memory_read(int fd, int number, size_t *size);
 
 /* Gives the slot's memory back; it is empty then. */
 void ypi_channel_memory_clear(int fd, int number);
-
-#endif

@@ -1,6 +1,5 @@
 /* What stands in the messages of a case to the runner. */
-#ifndef YPI_CONTENT_H
-#define YPI_CONTENT_H
+#pragma once
 
 #include "harness/vocabulary/result.h"
 
@@ -47,5 +46,3 @@ struct ypi_failure_message {
     int line;
     bool has_file;
 };
-
-#endif

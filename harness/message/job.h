@@ -1,6 +1,5 @@
 /* What the runner hands to the process of a case. */
-#ifndef YPI_JOB_H
-#define YPI_JOB_H
+#pragma once
 
 #include "device/cpu/binding.h"
 #include "device/cpu/topology.h"
@@ -44,5 +43,3 @@ struct ypi_job {
     char *output;  /* path, NULL: not captured */
     char *turns;   /* path of the socket by which batches get their turns; NULL: none */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* The shared libraries of one run. Each process of a case opens them anew, and a rebuild may have
  * replaced them since: its program is then no more the run's. */
-#ifndef YPI_LIBRARIES_H
-#define YPI_LIBRARIES_H
+#pragma once
 
 #include <yieldpoint/device.h>
 
@@ -14,5 +13,3 @@ enum yp_status ypi_libraries_write(const char *list, const char *directory);
 /* The path of one that is another file by now, in a process of a case whose channel is `channel`.
  * NULL: none is. The caller frees. */
 char *ypi_libraries_replaced(const char *channel);
-
-#endif

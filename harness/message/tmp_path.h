@@ -3,8 +3,7 @@
  * one. Before that it makes a link to it beside its channel: a later run that removes the files of
  * a process or of a run then knows of the directory, wherever it lies.
  */
-#ifndef YPI_TMP_PATH_H
-#define YPI_TMP_PATH_H
+#pragma once
 
 #include "harness/vocabulary/options.h"
 #include "harness/vocabulary/result.h"
@@ -26,5 +25,3 @@ void ypi_tmp_path_end(const char *channel, int attempt, enum ypi_keep_tmp keep,
 
 /* Removes what this entry of a run's directory leads to, if it is such a link, not the link. */
 void ypi_tmp_path_remove(const char *directory, const char *entry);
-
-#endif

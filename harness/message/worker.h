@@ -1,6 +1,5 @@
 /* Which processes a case's process has started. */
-#ifndef YPI_WORKER_H
-#define YPI_WORKER_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -11,5 +10,3 @@
 #define YPI_MARK_OF_CRITERION "BXFI_MAP"
 #define YPI_MARK "YIELDPOINT_WORKER"
 bool ypi_started_by(pid_t pid, pid_t worker);
-
-#endif

@@ -1,7 +1,6 @@
 /* Where a run happened: machine, system, libraries, compiler, sources. Flat key = value pairs, so
  * that a new fact needs no new column. */
-#ifndef YPI_ENVIRONMENT_H
-#define YPI_ENVIRONMENT_H
+#pragma once
 
 #include "harness/collect/collect.h"
 #include "harness/collect/sources.h"
@@ -55,5 +54,3 @@ struct ypi_run {
     const char *const *reproduce_options;
     int reproduce_option_count;
 };
-
-#endif

@@ -7,8 +7,7 @@
  * ypi_schema_version() was), and what prints it. Its column is added to older histories, in which
  * it is NULL. A figure beside a measurement (`beside`) takes no new version.
  */
-#ifndef YPI_FIELDS_H
-#define YPI_FIELDS_H
+#pragma once
 
 #include "harness/vocabulary/result.h"
 
@@ -129,5 +128,3 @@ struct ypi_series_row {
 /* The columns of a result's series one behind the other, which rows refer to; the caller frees. */
 double *ypi_series_columns(const struct ypi_result *result);
 struct ypi_series_row ypi_series_row(const double *columns, size_t count, int column);
-
-#endif

@@ -4,8 +4,7 @@
  * SQLite in WAL mode with synchronous=NORMAL: a transaction that was committed survives the death
  * of any process. A result is committed before it is printed.
  */
-#ifndef YPI_RECORD_H
-#define YPI_RECORD_H
+#pragma once
 
 #include "harness/record/environment.h"
 #include "harness/record/schema.h"
@@ -32,5 +31,3 @@ void ypi_uuid(char out[37]);
 
 /* NULL is allowed. */
 void ypi_history_close(struct ypi_history *h);
-
-#endif

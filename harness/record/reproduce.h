@@ -1,6 +1,5 @@
 /* The one line that runs a case again. */
-#ifndef YPI_REPRODUCE_H
-#define YPI_REPRODUCE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ int ypi_reproduce_words_of_case(const char *const *words, int count);
  * as it is. `extra` has `extra_count` arguments (NULL when 0). Owned by the caller: free(). */
 char *ypi_reproduce(const char *program, const char *id, uint64_t seed, const char *const *extra,
                     int extra_count);
-
-#endif

@@ -1,7 +1,6 @@
 /* Rows of the history: the statements that store them, kept ready, and the SQL that fields.h makes.
  */
-#ifndef YPI_ROW_H
-#define YPI_ROW_H
+#pragma once
 
 #include "base/text/text.h"
 #include "harness/record/fields.h"
@@ -55,5 +54,3 @@ void ypi_sql_names(struct ypi_text *out, const struct ypi_table *t, int version)
  * are listed, or all. */
 void ypi_sql_export(struct ypi_text *out, const struct ypi_table *t, const char *before,
                     bool listed);
-
-#endif

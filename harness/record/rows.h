@@ -1,6 +1,5 @@
 /* Rows of the history as those who read it have them. */
-#ifndef YPI_ROWS_H
-#define YPI_ROWS_H
+#pragma once
 
 #include <cJSON.h>
 #include <sqlite3.h>
@@ -62,5 +61,3 @@ struct ypi_figure {
     double rate;     /* the median of several runs; NaN: it could not be measured */
     double low, high;
 };
-
-#endif

@@ -10,8 +10,7 @@
  * - samples as a BLOB of little-endian IEEE 754 doubles, in the order taken, 8 bytes each;
  * - times as seconds since 1970, durations as seconds, sizes as bytes.
  */
-#ifndef YPI_SCHEMA_H
-#define YPI_SCHEMA_H
+#pragma once
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -53,5 +52,3 @@ enum yp_status ypi_schema_execute(sqlite3 *db, const char *path, const char *sql
                                   const char *doing);
 enum yp_status ypi_schema_read_version(sqlite3 *db, const char *path, int *out);
 enum yp_status ypi_schema_too_new(const char *path, int version);
-
-#endif

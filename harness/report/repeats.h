@@ -1,7 +1,6 @@
 /* --repeat: what the processes of one case measured, beside each other. They differ by more than
  * the interval from inside one of them says: memory lands elsewhere, other things run. */
-#ifndef YPI_REPEATS_H
-#define YPI_REPEATS_H
+#pragma once
 
 #include "harness/vocabulary/result.h"
 
@@ -31,5 +30,3 @@ void ypi_repeats_each(struct ypi_repeats *all,
                       void *arg);
 
 void ypi_repeats_clear(struct ypi_repeats *all);
-
-#endif

@@ -1,7 +1,6 @@
 /* Where the events of a run go. The runner emits them and knows no reporter; a reporter is a file
  * that defines a struct ypi_reporter, and its line below. */
-#ifndef YPI_REPORTER_H
-#define YPI_REPORTER_H
+#pragma once
 
 #include "base/system/atomic_file.h"
 #include "harness/report/words.h"
@@ -66,5 +65,3 @@ enum yp_status ypi_reports_open(struct ypi_reports *all, const struct ypi_sessio
                                 const struct ypi_totals *totals);
 /* To all of them. False after writing to standard error what went wrong. */
 bool ypi_report(struct ypi_reports *all, enum ypi_event event, const struct ypi_result *r);
-
-#endif

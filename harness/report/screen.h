@@ -1,6 +1,5 @@
 /* Where a run is printed: how wide it is, whether it takes colours, and rules across it. */
-#ifndef YPI_SCREEN_H
-#define YPI_SCREEN_H
+#pragma once
 
 #include "harness/vocabulary/options.h"
 
@@ -27,5 +26,3 @@ const char *ypi_colour_end(const struct ypi_screen *s);
 /* "==== title ====" over the whole width, to `to`; the title may have colours of its own. */
 void ypi_screen_rule(const struct ypi_screen *s, FILE *to, char with, enum ypi_colour colour,
                      const char *title);
-
-#endif

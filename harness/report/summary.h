@@ -1,6 +1,5 @@
 /* What a run ends with: the short summary, the slowest durations and the line of counts. */
-#ifndef YPI_SUMMARY_H
-#define YPI_SUMMARY_H
+#pragma once
 
 #include "base/text/text.h"
 #include "harness/report/repeats.h"
@@ -55,5 +54,3 @@ void ypi_summary_counts(const struct ypi_screen *screen, const struct ypi_sessio
                         const struct ypi_totals *totals);
 
 void ypi_summary_clear(struct ypi_summary *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* What reporters share: a run, what it comes to, and the words of a result. */
-#ifndef YPI_REPORT_WORDS_H
-#define YPI_REPORT_WORDS_H
+#pragma once
 
 #include "base/text/text.h"
 #include "harness/record/environment.h"
@@ -55,5 +54,3 @@ void ypi_print_failure(FILE *out, const struct ypi_session *s, const struct ypi_
 
 /* The file to which rows are appended, except under --slowdown; NULL: none. */
 const char *ypi_appended_to(const struct ypi_options *o);
-
-#endif

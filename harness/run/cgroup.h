@@ -1,6 +1,5 @@
 /* A cgroup that bounds the number of processes. */
-#ifndef YPI_CGROUP_H
-#define YPI_CGROUP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ char *ypi_cgroup_enter(int limit);
 /* How often the kernel has refused a process or thread for the limit. */
 uint64_t ypi_cgroup_refusals(const char *group);
 void ypi_cgroup_leave(char *group); /* frees the path; NULL is allowed */
-
-#endif

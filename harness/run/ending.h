@@ -1,6 +1,5 @@
 /* What became of a case's process. */
-#ifndef YPI_ENDING_H
-#define YPI_ENDING_H
+#pragma once
 
 #include "harness/message/channel.h"
 #include "harness/run/plan.h"
@@ -17,5 +16,3 @@ bool ypi_was_interrupted(const struct ypi_item *item, const struct ypi_report *r
  * removes its files. *r is overwritten; it is not judged. */
 struct ypi_report ypi_ending_result(struct ypi_item *item, const struct ypi_ending *ending,
                                     const struct ypi_options *o, struct ypi_result *r);
-
-#endif

@@ -1,6 +1,5 @@
 /* What runs, in which order, and where its traces are kept while it does. */
-#ifndef YPI_PLAN_H
-#define YPI_PLAN_H
+#pragma once
 
 #include "base/system/process.h"
 #include "harness/collect/collect.h"
@@ -103,5 +102,3 @@ static inline bool ypi_item_needs_process(const struct ypi_item *item)
 {
     return item->c.skip == NULL && !ypi_is_relation(&item->c);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Signals to the runner: what they ask for. */
-#ifndef YPI_SIGNALS_H
-#define YPI_SIGNALS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ void ypi_signals_catch(struct ypi_requests *requests, bool alone);
 /* SIGTSTP (Ctrl-Z) sets `suspended`, from the one call to the other. */
 void ypi_signals_catch_stops(void);
 void ypi_signals_leave_stops(void);
-
-#endif

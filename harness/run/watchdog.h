@@ -1,7 +1,6 @@
 /* Watches the running cases from a thread of the runner: time, output, number of processes, and
  * processes that lost their parent. */
-#ifndef YPI_WATCHDOG_H
-#define YPI_WATCHDOG_H
+#pragma once
 
 #include "harness/run/plan.h"
 #include "harness/run/signals.h"
@@ -21,5 +20,3 @@ void ypi_watchdog_stop(struct ypi_watchdog *watchdog);
 /* Kills and reaps what is left of a case whose process has ended; returns how many there were
  * and the name of one. With `alone` no other case is running. */
 int ypi_kill_leftovers(pid_t worker, bool alone, char name[64]);
-
-#endif

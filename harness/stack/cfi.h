@@ -1,7 +1,6 @@
 /* From a frame to its caller's, by the call frame information that compilers leave for exceptions:
  * the sections .eh_frame and .eh_frame_hdr of the Linux Standard Base, DWARF 5, chapter 6.4. */
-#ifndef YPI_CFI_H
-#define YPI_CFI_H
+#pragma once
 
 #include "harness/stack/registers.h"
 #include "harness/stack/target.h"
@@ -12,5 +11,3 @@
  * False where there is no caller, or none can be found. */
 bool ypi_cfi_step(const struct ypi_target *target, uint64_t look, struct ypi_registers *registers,
                   bool *exact);
-
-#endif

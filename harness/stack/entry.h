@@ -1,6 +1,5 @@
 /* Where the rules for a function's frames stand: its entries in .eh_frame. */
-#ifndef YPI_ENTRY_H
-#define YPI_ENTRY_H
+#pragma once
 
 #include "harness/stack/target.h"
 
@@ -30,5 +29,3 @@ struct ypi_entry {
 
 /* That of the function in which `address` is; false: there is none, or it is of no usual kind. */
 bool ypi_entry_find(const struct ypi_target *target, uint64_t address, struct ypi_entry *entry);
-
-#endif

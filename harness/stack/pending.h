@@ -1,6 +1,5 @@
 /* What a case has printed and its C library has not written yet: a line without an end. */
-#ifndef YPI_PENDING_H
-#define YPI_PENDING_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -13,5 +12,3 @@ const void *ypi_pending(const FILE *stream, size_t *size);
  * its output goes (NULL: to this process's own); not those of a body that has put something else in
  * that place. */
 void ypi_pending_rescue(pid_t pid, uint64_t address, const char *output);
-
-#endif

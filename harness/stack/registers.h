@@ -1,6 +1,5 @@
 /* Registers of threads, by DWARF's numbers. */
-#ifndef YPI_REGISTERS_H
-#define YPI_REGISTERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ bool ypi_registers_of_waiting(pid_t pid, pid_t thread, struct ypi_registers *out
  * them stopped. Where that is refused they are those of ypi_registers_of_waiting(); out[i].known is
  * 0 where a thread is not stopped. Returns 0, or the error with which ptrace was refused. */
 int ypi_registers_of_stopped(pid_t pid, const pid_t *threads, int count, struct ypi_registers *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Stacks as a case's process sent them, as text: functions and lines where addr2line finds them. */
-#ifndef YPI_SYMBOLS_H
-#define YPI_SYMBOLS_H
+#pragma once
 
 #include "harness/vocabulary/result.h"
 
@@ -17,5 +16,3 @@ bool ypi_is_pool(const char *path);
 
 /* Whether the thread belongs to such a one. */
 bool ypi_stack_of_pool(const struct ypi_stack *stack);
-
-#endif

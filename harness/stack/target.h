@@ -1,6 +1,5 @@
 /* A process whose stacks are read from outside, or this one: its memory and what is loaded. */
-#ifndef YPI_TARGET_H
-#define YPI_TARGET_H
+#pragma once
 
 #include "harness/vocabulary/result.h"
 
@@ -38,5 +37,3 @@ const struct ypi_module *ypi_target_module(const struct ypi_target *target, uint
 size_t ypi_target_read(const struct ypi_target *target, uint64_t address, void *out, size_t size);
 /* Exactly `size` bytes. */
 bool ypi_target_get(const struct ypi_target *target, uint64_t address, void *out, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Stacks of threads, read from memory: nothing runs for it in the thread whose stack it is. */
-#ifndef YPI_WALK_H
-#define YPI_WALK_H
+#pragma once
 
 #include "base/system/process.h"
 #include "harness/stack/registers.h"
@@ -18,5 +17,3 @@ void ypi_walk(const struct ypi_target *target, const struct ypi_registers *regis
  * was refused: frames may be missing then. */
 int ypi_walk_stopped(pid_t pid, uint64_t below_at, const struct ypi_thread *threads, int count,
                      struct ypi_stack *out);
-
-#endif

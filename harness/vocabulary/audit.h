@@ -1,6 +1,5 @@
 /* Declared work held against what a device counted (--audit): CUPTI on CUDA devices. */
-#ifndef YPI_AUDIT_H
-#define YPI_AUDIT_H
+#pragma once
 
 #include "harness/vocabulary/result.h"
 
@@ -25,5 +24,3 @@ bool ypi_audit_contradicts(const struct ypi_measured *m, char *out, size_t size)
 
 /* What the device does not count though it should, by name; false: nothing. */
 bool ypi_audit_missing(const struct ypi_measured *m, char *out, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* The values of an axis, as it is declared or as its function gives them. */
-#ifndef YPI_AXIS_H
-#define YPI_AXIS_H
+#pragma once
 
 #include "harness/vocabulary/case.h"
 
@@ -25,5 +24,3 @@ bool ypi_setting_equal(const struct ypi_setting *x, const struct ypi_setting *y)
 
 /* The value as it is declared, without escapes; the caller's. */
 char *ypi_setting_text(const struct ypi_setting *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* One budget against what was measured. */
-#ifndef YPI_BUDGET_H
-#define YPI_BUDGET_H
+#pragma once
 
 #include "harness/vocabulary/result.h"
 
@@ -52,5 +51,3 @@ bool ypi_budget_same(const struct yp_budget *a, const struct yp_budget *b);
 
 /* The unit of a budget's measurement or value in this result; "" when there is none. */
 const char *ypi_budget_unit(const struct ypi_result *r, const struct yp_budget *budget);
-
-#endif

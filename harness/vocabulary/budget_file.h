@@ -16,8 +16,7 @@
  * its counter. Bytes, seconds and shares are plain numbers. In names, % = : ; # are written %25 %3d
  * %3a %3b %23. Only what is the same on every machine may stand there: no rates and no times.
  */
-#ifndef YPI_BUDGET_FILE_H
-#define YPI_BUDGET_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <yieldpoint/budget.h>
@@ -57,5 +56,3 @@ char *ypi_budget_key(const struct yp_budget *budget);
 /* What a key stands for, its name owned by the caller; the limit is left as it is. NULL, or what is
  * wrong with the key and what is allowed, which the caller frees. */
 char *ypi_budget_of_key(struct yp_budget *out, const char *key);
-
-#endif

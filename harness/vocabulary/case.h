@@ -1,7 +1,6 @@
 /* A case: one test with its axis values and device. Made at collection, in the runner and again
  * in the process that runs it. */
-#ifndef YPI_CASE_H
-#define YPI_CASE_H
+#pragma once
 
 #include "device/kind.h"
 
@@ -67,5 +66,3 @@ static inline bool ypi_on_accelerator(const struct yp_case *c)
 {
     return ypi_device_kind(c->device) != NULL;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What the declaration of a command says (YP_COMMAND). */
-#ifndef YPI_COMMAND_DECLARATION_H
-#define YPI_COMMAND_DECLARATION_H
+#pragma once
 
 #include <yieldpoint/test.h>
 
@@ -11,5 +10,3 @@ char *ypi_command_problem(const struct yp_test *test);
 /* The next assignment at *cursor, its quotes taken off: "NAME=value", which the caller frees. NULL
  * at the end, or with *problem set (the caller frees that too). */
 char *ypi_command_assignment(const char **cursor, char **problem);
-
-#endif

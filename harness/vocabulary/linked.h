@@ -1,7 +1,6 @@
 /* The declarations that are linked into the program and into the shared libraries loaded with it.
  */
-#ifndef YPI_LINKED_H
-#define YPI_LINKED_H
+#pragma once
 
 #include <stddef.h>
 
@@ -35,5 +34,3 @@ const void *ypi_linked_at(enum ypi_linked_kind kind, size_t index);
 /* How many libraries hold declarations that cannot be collected; each is reported on stderr, and
  * what to do. */
 int ypi_linked_problems(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Words that name cases: "dir", "file.c", "file.c::test", "file.c::test[case]". A `-` in a value
  * may stand there as %2d, and a `:` as %3a, as in ids of Yieldpoint 0.1. */
-#ifndef YPI_NODE_H
-#define YPI_NODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@ bool ypi_node_is(const char *node, const char *id);
 
 /* Whether the id begins so, as of --deselect. */
 bool ypi_node_begins(const char *node, const char *id);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a run is asked to do: yieldpoint.ini, then YIELDPOINT_OPTIONS, then the command line. */
-#ifndef YPI_OPTIONS_H
-#define YPI_OPTIONS_H
+#pragma once
 
 #include "base/options/option.h"
 #include "device/cpu/binding.h"
@@ -139,5 +138,3 @@ struct ypi_options {
     bool strict; /* tags that are not registered are errors: always */
     bool help, version, markers, show_config;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Relations between the cases of a run: what a declaration says, and whether that can be. */
-#ifndef YPI_VOCABULARY_RELATION_H
-#define YPI_VOCABULARY_RELATION_H
+#pragma once
 
 #include "harness/vocabulary/case.h"
 
@@ -59,5 +58,3 @@ enum { YPI_RELATION_POINTS = 3 };
 /* Why points at `x`, logarithms of values of the axis, cannot decide the relation's budgets; NULL:
  * they can, or there is none. The caller frees. */
 char *ypi_relation_undecidable_by(const struct yp_case *relation, const double *x, int count);
-
-#endif

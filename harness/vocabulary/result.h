@@ -1,6 +1,5 @@
 /* What came of a case: filled by the runner from the case's channel, judged, stored, printed. */
-#ifndef YPI_RESULT_H
-#define YPI_RESULT_H
+#pragma once
 
 #include "base/numbers/stats.h"
 #include "harness/vocabulary/case.h"
@@ -360,5 +359,3 @@ void ypi_result_note(struct ypi_result *r, const char *format, ...)
 
 /* Frees what the result owns, not the result. */
 void ypi_result_clear(struct ypi_result *r);
-
-#endif

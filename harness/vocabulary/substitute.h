@@ -1,7 +1,6 @@
 /* Texts of a declaration in which {axis}, {case}, {seed} and {device} stand for what a case has
  * there: commands and the names of fixtures. {{ is a brace. */
-#ifndef YPI_SUBSTITUTE_H
-#define YPI_SUBSTITUTE_H
+#pragma once
 
 #include "harness/vocabulary/case.h"
 
@@ -14,5 +13,3 @@ char *ypi_substitute_problem(const struct yp_test *test, const char *field, cons
 
 /* An axis or a parameter of a name that would hide one of the words; the same. */
 char *ypi_substitute_hidden(const struct yp_test *test);
-
-#endif

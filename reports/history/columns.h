@@ -1,6 +1,5 @@
 /* Named sets of columns for exports. docs/history.md says what each column holds. */
-#ifndef YPI_COLUMNS_H
-#define YPI_COLUMNS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ struct ypi_column_set {
 
 #define YPI_COLUMN_SETS "all tile-sweep model-sweep"
 extern const struct ypi_column_set ypi_column_sets[3]; /* in that order */
-
-#endif

@@ -1,6 +1,5 @@
 /* What the forms of `yieldpoint history` have in common: which file, and which results of it. */
-#ifndef YPI_HISTORY_REQUEST_H
-#define YPI_HISTORY_REQUEST_H
+#pragma once
 
 #include "base/options/arguments.h"
 #include "harness/history/history.h"
@@ -42,5 +41,3 @@ bool ypi_history_read(const struct ypi_arguments *a, int argc, char **argv);
 int ypi_history_import_command(int argc, char **argv);
 int ypi_history_prune_command(int argc, char **argv);
 int ypi_history_export_command(int argc, char **argv);
-
-#endif

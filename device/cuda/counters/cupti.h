@@ -8,8 +8,7 @@
  * Reference" (NVIDIA, 13.0), Range Profiling API and Profiler Host API. tests/fake_cuda/cupti.cpp
  * holds them against the toolkit's own headers.
  */
-#ifndef YPI_CUPTI_H
-#define YPI_CUPTI_H
+#pragma once
 
 #include "device/backend.h"
 
@@ -250,5 +249,3 @@ enum yp_status ypi_metrics_open(struct ypi_metrics *m, const struct ypi_cupti *c
 enum yp_status ypi_metrics_read(const struct ypi_metrics *m, const uint8_t *counted, size_t bytes,
                                 double out[YPI_AUDITED]);
 void ypi_metrics_close(struct ypi_metrics *m);
-
-#endif

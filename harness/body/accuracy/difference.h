@@ -1,6 +1,5 @@
 /* Directional differences of one function, and how far its vector-Jacobian product is from them. */
-#ifndef YPI_DIFFERENCE_H
-#define YPI_DIFFERENCE_H
+#pragma once
 
 #include <yieldpoint/gradient.h>
 
@@ -63,5 +62,3 @@ double ypi_gradient_slope(struct ypi_gradient_work *work);
 
 /* Whether f bends where the error was worst: a kink, or outputs that are floats. */
 enum yp_gradient_finding ypi_gradient_explain(struct ypi_gradient_work *work);
-
-#endif

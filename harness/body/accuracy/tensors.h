@@ -1,6 +1,5 @@
 /* The tensors that a check is given. */
-#ifndef YPI_TENSORS_H
-#define YPI_TENSORS_H
+#pragma once
 
 #include <yieldpoint/gradient.h>
 
@@ -9,5 +8,3 @@
 enum yp_status ypi_check_tensors(const char *check, const char *name,
                                  const struct yp_tensor *tensors, size_t count,
                                  const char *limit_name, size_t limit);
-
-#endif

@@ -1,6 +1,5 @@
 /* Instruction counts by Callgrind: the same case, executed anew under Valgrind. */
-#ifndef YPI_CALLGRIND_H
-#define YPI_CALLGRIND_H
+#pragma once
 
 #include "harness/body/child.h"
 
@@ -21,5 +20,3 @@ void ypi_callgrind_start(void);
 double ypi_callgrind_stop(void);
 /* What comes between two calls of this is not counted. */
 void ypi_callgrind_toggle(void);
-
-#endif

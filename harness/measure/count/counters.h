@@ -1,6 +1,5 @@
 /* Hardware and kernel counters of this process, all its threads and what it starts. */
-#ifndef YPI_COUNTERS_H
-#define YPI_COUNTERS_H
+#pragma once
 
 #include "harness/vocabulary/result.h"
 
@@ -55,5 +54,3 @@ void ypi_counters_reason(int error, char *out, size_t size);
 /* ypi_counts_contradict for work that may use `isa`. */
 bool ypi_counts_contradict_on(enum yp_isa isa, const struct ypi_measured *m, char *out,
                               size_t size);
-
-#endif

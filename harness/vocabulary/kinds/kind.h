@@ -1,8 +1,7 @@
 /* A kind of budget: how it is named, declared, read from a file, judged, worded and stored. To add
  * one: its constructor and its place before YP_BUDGET_FOR_DEVICE in yieldpoint/budget.h, and its
  * row in the table of its family, which is a file of this folder. */
-#ifndef YPI_KIND_H
-#define YPI_KIND_H
+#pragma once
 
 #include "harness/vocabulary/result.h"
 
@@ -67,5 +66,3 @@ const struct ypi_budget_kind *ypi_budget_kind_at(const char *text);
 void ypi_verdict_exact(struct ypi_verdict *v, double measured);
 /* A verdict on an interval. */
 void ypi_verdict_between(struct ypi_verdict *v, double measured, double low, double high);
-
-#endif
