@@ -1,7 +1,6 @@
 /* yieldpoint gate: whether one revision is slower, larger or wrong beside another. */
 #include "gate/gate.h"
 
-#include "base/text/output.h"
 #include "base/text/text.h"
 #include "gate/baseline.h"
 #include "gate/engine.h"

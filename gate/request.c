@@ -5,7 +5,6 @@
 #include "gate/options.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define OWN(read_, member) YPI_OPTION_OF(read_, struct ypi_request, member)
 #define WORD(member) .kind = YPI_OPTION_WORD, .offset = offsetof(struct ypi_request, member)

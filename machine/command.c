@@ -12,7 +12,6 @@
 #include "device/registry.h"
 #include "harness/history/history.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* yieldpoint bisect: which commit made a case worse. */
-#include "base/text/output.h"
 #include "base/text/text.h"
 #include "gate/bisect/bisection.h"
 #include "gate/bisect/request.h"
@@ -7,7 +6,6 @@
 #include "gate/gate.h"
 #include "gate/interrupt.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

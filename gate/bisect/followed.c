@@ -3,7 +3,6 @@
 #include "base/text/text.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* -- what is followed ---------------------------------------------------------------------- */

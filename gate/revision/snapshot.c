@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* Bits of an index that are known before a file is read, and files; as git update-index -z reads
  * them. */

@@ -11,7 +11,6 @@
 #include "gate/stored/stored_compare.h"
 #include "gate/workplace.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

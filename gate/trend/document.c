@@ -3,7 +3,6 @@
 
 #include "base/text/output.h"
 
-#include <math.h>
 
 static void add_ratio(cJSON *object, const char *name, struct ypi_shift ratio)
 {

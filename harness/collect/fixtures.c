@@ -2,7 +2,6 @@
 
 #include "base/text/text.h"
 #include "harness/collect/internal.h"
-#include "harness/collect/words.h"
 #include "harness/vocabulary/node.h"
 #include "harness/vocabulary/substitute.h"
 

@@ -8,7 +8,6 @@
 #include "harness/collect/words.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

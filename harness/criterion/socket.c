@@ -1,11 +1,9 @@
 #include "harness/criterion/socket.h"
 
-#include "base/text/text.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>

@@ -1,5 +1,4 @@
 /* Counting on the device, in the case's process: one iteration a pass. */
-#include "harness/vocabulary/audit.h"
 
 #include "harness/measure/measurement.h"
 

@@ -3,11 +3,9 @@
 #include "base/system/file.h"
 #include "harness/record/row.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* -- the tables, version by version ---------------------------------------------------------- */
 

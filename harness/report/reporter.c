@@ -1,6 +1,5 @@
 #include "harness/report/reporter.h"
 
-#include "base/text/text.h"
 #include "harness/collect/program_options.h"
 
 #include <errno.h>

@@ -2,12 +2,10 @@
 #include "harness/vocabulary/audit.h"
 
 #include "base/text/figures.h"
-#include "base/text/text.h"
 #include "device/ceiling/ceiling.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The factor by which declared and counted work may differ; the rule for the processor's counters
