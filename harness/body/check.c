@@ -1,4 +1,5 @@
 /* Gradient and precision checks of a running case: run here, sent to the runner, judged there. */
+#include "harness/body/accuracy/tensors.h"
 #include "harness/body/child.h"
 #include "harness/vocabulary/budget.h"
 
@@ -16,8 +17,8 @@ double yp_check_gradient(struct yp_case *t, const struct yp_gradient *gradient)
 {
     ypi_child_name(t, "check", gradient->name);
     const struct yp_budget *budget = ypi_budget_of(t, YP_BUDGET_MAX_GRADIENT_ERROR, gradient->name);
-    struct yp_gradient_result result;
-    if (yp_gradient_error(gradient, t->seed, &result) != YP_OK)
+    struct ypi_gradient_result result;
+    if (ypi_gradient_error(gradient, t->seed, &result) != YP_OK)
         refuse(t, gradient->name);
     struct ypi_gradient message;
     memset(&message, 0, sizeof message);
@@ -40,9 +41,9 @@ double yp_check_gradient(struct yp_case *t, const struct yp_gradient *gradient)
 /* One tensor, or all values. */
 static double check_one(struct yp_case *t, const struct yp_precision *check)
 {
-    struct yp_precision_result result;
+    struct ypi_precision_result result;
     ypi_child_name(t, "check", check->name);
-    if (yp_precision_error(check, &result) != YP_OK)
+    if (ypi_precision_error(check, &result) != YP_OK)
         refuse(t, check->name);
     struct ypi_gradient message;
     memset(&message, 0, sizeof message);
@@ -63,8 +64,8 @@ double yp_check_precision(struct yp_case *t, const struct yp_precision *check)
 {
     if (check->n_tensors == 0)
         return check_one(t, check);
-    struct yp_precision_result worst;
-    if (yp_precision_error(check, &worst) != YP_OK)
+    struct ypi_precision_result worst;
+    if (ypi_precision_error(check, &worst) != YP_OK)
         refuse(t, check->name != NULL ? check->name : "");
     for (size_t k = 0; k < check->n_tensors; k++) {
         const struct yp_tensor *tensor = &check->tensors[k];

@@ -83,24 +83,6 @@ struct yp_device *yp_device(const struct yp_case *t)
     return t->child->device;
 }
 
-int yp_device_count(const struct yp_case *t)
-{
-    (void)t;
-    return 1;
-}
-
-struct yp_device *yp_device_at(const struct yp_case *t, int index)
-{
-    int count = yp_device_count(t);
-    if (index < 0 || index >= count) {
-        ypi_child_fail(t, YPI_CAUSE_USAGE, t->test->file, t->test->line,
-                       "there is no device %d: this case has %d, from 0 (%s)", index, count,
-                       yp_device_of(t));
-        ypi_child_leave(t);
-    }
-    return yp_device(t);
-}
-
 void yp_set_data(struct yp_case *t, void *data)
 {
     t->child->data = data;

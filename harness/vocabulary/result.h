@@ -204,6 +204,20 @@ struct ypi_value {
                          processors: it may meet a budget, and not fail it */
 };
 
+/* The cause of an error, if known. `index` is that of an element of x, y or g. */
+enum yp_gradient_finding {
+    YP_GRADIENT_NOTHING = 0,
+    YP_GRADIENT_X_NOT_FINITE,
+    YP_GRADIENT_F_NOT_FINITE, /* at x, or at a point of the differences */
+    YP_GRADIENT_F_UNWRITTEN,  /* an output was not written, or only added to */
+    YP_GRADIENT_F_OUTSIDE,    /* f wrote just before or after its outputs */
+    YP_GRADIENT_VJP_NOT_FINITE,
+    YP_GRADIENT_VJP_UNWRITTEN,
+    YP_GRADIENT_VJP_OUTSIDE,
+    YP_GRADIENT_KINK,     /* the slopes on both sides of x differ at any step */
+    YP_GRADIENT_IN_FLOAT, /* every output of f is a float: differences show its rounding */
+};
+
 struct ypi_gradient {
     char name[YPI_NAME_MAX];
     bool precision; /* of yp_check_precision: error is the ratio, slope etc. are NaN */

@@ -34,11 +34,6 @@ const char *yp_string(const struct yp_case *t, const char *axis);
 #pragma GCC diagnostic ignored "-Wshadow"
 #endif
 struct yp_device *yp_device(const struct yp_case *t);
-
-/* The devices of this case. Device 0 is yp_device(); a case has no others yet. Another index fails
- * the case with a message that states the number of devices. */
-int yp_device_count(const struct yp_case *t);
-struct yp_device *yp_device_at(const struct yp_case *t, int index);
 #ifdef __cplusplus
 #pragma GCC diagnostic pop
 #endif

@@ -29,20 +29,6 @@ typedef void yp_function(void *arg, const double *x, double *y);
 /* g = J(x)^T cotangent: cotangent has `outputs` doubles, g `inputs`, all of them written. */
 typedef void yp_vjp(void *arg, const double *x, const double *cotangent, double *g);
 
-/* The cause of an error, if known. `index` is that of an element of x, y or g. */
-enum yp_gradient_finding {
-    YP_GRADIENT_NOTHING = 0,
-    YP_GRADIENT_X_NOT_FINITE,
-    YP_GRADIENT_F_NOT_FINITE, /* at x, or at a point of the differences */
-    YP_GRADIENT_F_UNWRITTEN,  /* an output was not written, or only added to */
-    YP_GRADIENT_F_OUTSIDE,    /* f wrote just before or after its outputs */
-    YP_GRADIENT_VJP_NOT_FINITE,
-    YP_GRADIENT_VJP_UNWRITTEN,
-    YP_GRADIENT_VJP_OUTSIDE,
-    YP_GRADIENT_KINK,     /* the slopes on both sides of x differ at any step */
-    YP_GRADIENT_IN_FLOAT, /* every output of f is a float: differences show its rounding */
-};
-
 /* A named slice of a vector: one parameter tensor. Offset and count are in values. */
 struct yp_tensor {
     const char *name;
@@ -73,33 +59,18 @@ struct yp_gradient {
     bool partial YPI_OR_ZERO; /* the tensors need not cover x */
 };
 
-struct yp_gradient_result {
-    double error;         /* the worst relative error; infinity when anything was not finite */
-    const char *tensor;   /* where */
-    double slope;         /* there: order of the remainder |f(x+hv)-f(x)-h g.v|; 2 and more when
-                             right, 1 when wrong; NaN where rounding hides it (a linear f);
-                             not judged: an inflection changes it */
-    double expected;      /* there: the directional derivative by differences */
-    double got;           /* there: g.v */
-    int checked;          /* directions tried, all tensors */
-    double resolution;    /* the largest relative error that rounding of f may have hidden in a
-                             direction; 1 and more: a derivative was indistinguishable from 0 */
-    const char *coarsest; /* the tensor of `resolution` */
-    enum yp_gradient_finding finding; /* of an error above YP_GRADIENT_LIMIT */
-    size_t index;                     /* of the element, for findings that have one */
-};
-
-/* The check without a running case. `seed` determines cotangents and directions, and so every bit
- * of the result. Each direction index has its own cotangent. The cost is one vjp per direction
- * index, 2 calls of f per tensor, and 4 per tensor and direction if the first step is good. The
- * relative error of one direction v (a unit vector in one tensor) is
- *     max(0, |D - g.v| - rounding) / max(|D|, |g.v|, ||g|| / sqrt(n))
- * D is the Richardson-extrapolated central difference of <c, f> along v; g and n are the tensor's
- * part of the vjp and its size. `rounding` is the error of D if every output that depends on the
- * tensor is right to 256 units of rounding (typically 1e-9 of the derivative). It is subtracted
- * instead of being a floor of the denominator: so a derivative of 0 passes, and a small one is
- * checked to the last visible digit (see `resolution`). If no bit of f changes, g.v must not exceed
- * the value that would change <c, f> by 256 units if all of the tensor moved by its own size.
+/* Checks the vjp by directional differences, with cotangents and directions determined by the
+ * case's seed. Stores the result, judges it by yp_max_gradient_error(name) or YP_GRADIENT_LIMIT,
+ * and returns the worst relative error. Each direction index has its own cotangent. The cost is one
+ * vjp per direction index, 2 calls of f per tensor, and 4 per tensor and direction if the first
+ * step is good. The relative error of one direction v (a unit vector in one tensor) is max(0, |D -
+ * g.v| - rounding) / max(|D|, |g.v|, ||g|| / sqrt(n)) D is the Richardson-extrapolated central
+ * difference of <c, f> along v; g and n are the tensor's part of the vjp and its size. `rounding`
+ * is the error of D if every output that depends on the tensor is right to 256 units of rounding
+ * (typically 1e-9 of the derivative). It is subtracted instead of being a floor of the denominator:
+ * so a derivative of 0 passes, and a small one is checked to the last visible digit. If no bit of f
+ * changes, g.v must not exceed the value that would change <c, f> by 256 units if all of the tensor
+ * moved by its own size.
  *
  * Sensitivity: a factor of 1 + r on a tensor shows as an error of about r. A single wrong element
  * among n, off by d times the root mean square of the tensor's gradient, shows as d |z| / sqrt(n),
@@ -108,14 +79,8 @@ struct yp_gradient_result {
  * 3e-7 sqrt(n) nearly always. For 64 elements these are 8e-4, 2e-5 and 2e-6 of the rms; for a
  * million, 10 % of the rms. Split large tensors where single elements matter.
  *
- * YP_INVALID if a field is missing or not allowed, or if f gives two results for one x.
- * YP_OUT_OF_MEMORY if the work arrays (4 doubles per input, 4 per output, a bit per output and
- * tensor) cannot be allocated. */
-enum yp_status yp_gradient_error(const struct yp_gradient *gradient, uint64_t seed,
-                                 struct yp_gradient_result *out);
-
-/* The same with the case's seed. Stores the result and judges it by yp_max_gradient_error(name) or
- * YP_GRADIENT_LIMIT. Returns the error. */
+ * The case fails if a field is missing or not allowed, or if f gives two results for one x. The
+ * work arrays take 4 doubles per input, 4 per output, and a bit per output and tensor. */
 double yp_check_gradient(struct yp_case *t, const struct yp_gradient *gradient);
 
 struct yp_precision {
@@ -132,26 +97,12 @@ struct yp_precision {
     size_t n_tensors YPI_OR_ZERO;
 };
 
-/* Of the tensor with the largest ratio, or the first whose ratio is NaN. */
-struct yp_precision_result {
-    double error;       /* ||got - oracle|| / ||oracle||; NaN and infinity are kept */
-    double plain_error; /* the same of plain, at least half a unit of float's rounding, 2^-24 */
-    double ratio;       /* error / plain_error */
-    size_t worst;       /* index of the largest absolute deviation; of the first NaN if any;
-                           among all `count` values */
-    const char *tensor; /* NULL: there are none */
-};
-
-/* Norms cover all values of a tensor, so errors of a few small values vanish among large ones:
- * check values of different sizes as tensors of their own. For an oracle of zeros, error is ||got||
- * and plain_error ||plain||, at least the smallest normal float. YP_INVALID if a field is missing,
- * if count is 0, or if oracle or plain hold a value that is not finite. */
-enum yp_status yp_precision_error(const struct yp_precision *check,
-                                  struct yp_precision_result *out);
-
-/* Stores the ratio and fails the case if it exceeds `multiple`. Each tensor is a check of its own;
- * its name is that of the tensor, after `name` and a blank if `name` is given. Returns the largest
- * ratio of all tensors, NaN if one of them is NaN. */
+/* Stores the ratio ||got - oracle|| / ||plain - oracle|| and fails the case if it exceeds
+ * `multiple`. Each tensor is a check of its own; its name is that of the tensor, after `name` and a
+ * blank if `name` is given. Returns the largest ratio of all tensors, NaN if one of them is NaN.
+ * Norms cover all values of a tensor, so errors of a few small values vanish among large ones:
+ * check values of different sizes as tensors of their own. The case fails if a field is missing, if
+ * count is 0, or if oracle or plain hold a value that is not finite. */
 double yp_check_precision(struct yp_case *t, const struct yp_precision *check);
 
 #ifdef __cplusplus

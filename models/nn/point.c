@@ -314,7 +314,7 @@ static struct yp_precision comparison(const struct nn_point *p, enum nn_pass pas
     };
 }
 
-/* ||plain - oracle|| / ||oracle||, as yp_precision_error() has it. */
+/* ||plain - oracle|| / ||oracle||, as ypi_precision_error() has it. */
 static double plain_error(const struct yp_precision *check)
 {
     double off = 0, norm = 0;

@@ -95,8 +95,6 @@ EXPECTED = {
     "a_refusal_breaks": ("failed", "expectation",
                          r"^two_blocks with nothing refused, behind the refusal of request 1 to "
                          r"the cpu: status 1, 'it is broken'$"),
-    "a_second_device": ("failed", "usage",
-                        r"^there is no device 1: this case has 1, from 0 \(cpu\)$"),
     "wrong_precision": ("failed", "gradient", r"^precision of 'y b': .* worst at element 0$"),
     "strict_xfail_passes": ("failed", "passed in spite of xfail", r"not supported yet$"),
     "xfail_fails": ("xfailed", "expectation", r"^wrong, as known$"),

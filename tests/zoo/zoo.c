@@ -668,12 +668,6 @@ YP_TEST(zoo, a_refusal_breaks)
     yp_refuse_each(t, yp_device(t), two_blocks, &wrong);
 }
 
-YP_TEST(zoo, a_second_device)
-{
-    yp_require(t, yp_device_at(t, 0) == yp_device(t), "device 0 is another");
-    yp_device_at(t, yp_device_count(t));
-}
-
 YP_TEST(zoo, wrong_precision)
 {
     static const double oracle[] = {1, 2, 3, 4};

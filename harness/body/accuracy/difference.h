@@ -1,7 +1,7 @@
 /* Directional differences of one function, and how far its vector-Jacobian product is from them. */
 #pragma once
 
-#include <yieldpoint/gradient.h>
+#include "harness/body/accuracy/tensors.h"
 
 #include <stdbool.h>
 
@@ -20,7 +20,7 @@ struct ypi_gradient_work {
     bool *moves;                      /* `count`: the tensor moves an output */
     unsigned char *depends;           /* (count, outputs), a bit each: the tensor moves it */
     size_t row;                       /* bytes of `depends` for one tensor */
-    struct yp_gradient_result *out;
+    struct ypi_gradient_result *out;
     enum yp_gradient_finding bad; /* of the last call that was, and where */
     size_t bad_index;
     size_t worst_tensor;

@@ -58,7 +58,7 @@ static enum yp_status check_fields(const struct yp_gradient *gradient)
 
 static void check_direction(struct ypi_gradient_work *work, size_t k, int direction)
 {
-    struct yp_gradient_result *out = work->out;
+    struct ypi_gradient_result *out = work->out;
     struct ypi_difference d = ypi_difference_of(work, k, direction);
     if (out->checked == 0 || d.error > out->error) {
         out->error = d.error;
@@ -146,11 +146,11 @@ static enum yp_status run_check(struct ypi_gradient_work *work)
 {
     const struct yp_gradient *gradient = work->gradient;
     bool finite;
-    *work->out = (struct yp_gradient_result){.tensor = work->tensors[0].name,
-                                             .coarsest = work->tensors[0].name,
-                                             .slope = NAN,
-                                             .expected = NAN,
-                                             .got = NAN};
+    *work->out = (struct ypi_gradient_result){.tensor = work->tensors[0].name,
+                                              .coarsest = work->tensors[0].name,
+                                              .slope = NAN,
+                                              .expected = NAN,
+                                              .got = NAN};
     enum yp_status status = evaluate(work, &finite);
     if (status != YP_OK)
         return status;
@@ -163,8 +163,8 @@ static enum yp_status run_check(struct ypi_gradient_work *work)
     return YP_OK;
 }
 
-enum yp_status yp_gradient_error(const struct yp_gradient *gradient, uint64_t seed,
-                                 struct yp_gradient_result *out)
+enum yp_status ypi_gradient_error(const struct yp_gradient *gradient, uint64_t seed,
+                                  struct ypi_gradient_result *out)
 {
     if (gradient == NULL || out == NULL)
         return yp_set_error(YP_INVALID, "%s is NULL", gradient == NULL ? "gradient" : "out");

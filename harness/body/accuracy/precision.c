@@ -46,11 +46,11 @@ static double distance(const float *values, const double *oracle, size_t count, 
     return ypi_norm_value(&norm);
 }
 
-static struct yp_precision_result compare(const struct yp_precision *check,
-                                          const struct yp_tensor *tensor)
+static struct ypi_precision_result compare(const struct yp_precision *check,
+                                           const struct yp_tensor *tensor)
 {
     const double *oracle = check->oracle + tensor->offset;
-    struct yp_precision_result out = {.tensor = tensor->name};
+    struct ypi_precision_result out = {.tensor = tensor->name};
     struct ypi_norm norm = {0};
     for (size_t i = 0; i < tensor->count; i++)
         ypi_norm_add(&norm, oracle[i]);
@@ -65,7 +65,8 @@ static struct yp_precision_result compare(const struct yp_precision *check,
     return out;
 }
 
-enum yp_status yp_precision_error(const struct yp_precision *check, struct yp_precision_result *out)
+enum yp_status ypi_precision_error(const struct yp_precision *check,
+                                   struct ypi_precision_result *out)
 {
     if (check == NULL || out == NULL)
         return yp_set_error(YP_INVALID, "%s is NULL", check == NULL ? "check" : "out");
@@ -75,7 +76,7 @@ enum yp_status yp_precision_error(const struct yp_precision *check, struct yp_pr
     *out = compare(check, check->n_tensors > 0 ? check->tensors
                                                : &(struct yp_tensor){NULL, 0, check->count});
     for (size_t k = 1; k < check->n_tensors && !isnan(out->ratio); k++) {
-        struct yp_precision_result one = compare(check, &check->tensors[k]);
+        struct ypi_precision_result one = compare(check, &check->tensors[k]);
         if (!(one.ratio <= out->ratio))
             *out = one;
     }

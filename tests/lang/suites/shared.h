@@ -218,7 +218,7 @@ YP_TEST(lang, memory, .parallel = true)
     yp_expect_memory (t, "nothing", .host = 1, .host_at_most = true)
         yp_keep(block);
     yp_expect_no_requests (t, "giving back") {
-        yp_device_free(yp_device_at(t, yp_device_count(t) - 1), block);
+        yp_device_free(yp_device(t), block);
     }
     int refused = yp_refuse_each(t, yp_device(t), attempt, &got);
     yp_expect(t, refused == 1 && got, "%d", refused);

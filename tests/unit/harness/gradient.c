@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/numbers/splitmix.h"
+#include "harness/body/accuracy/tensors.h"
 #include "tests/unit/harness/gradient_subjects.h"
 
 #define SEEDS 20
@@ -163,13 +164,13 @@ static size_t lay_out(struct mutant *mutant, uint64_t seed, double *x, struct yp
     return gradient->n_tensors = k;
 }
 
-static struct yp_gradient_result check(struct mutant *mutant, uint64_t seed)
+static struct ypi_gradient_result check(struct mutant *mutant, uint64_t seed)
 {
     double x[MAX_INPUTS];
     struct yp_gradient gradient;
-    struct yp_gradient_result result;
+    struct ypi_gradient_result result;
     lay_out(mutant, seed, x, &gradient);
-    cr_assert(yp_gradient_error(&gradient, seed, &result) == YP_OK, "%s", yp_last_error());
+    cr_assert(ypi_gradient_error(&gradient, seed, &result) == YP_OK, "%s", yp_last_error());
     return result;
 }
 
@@ -197,7 +198,7 @@ static bool changes_value(struct mutant *mutant, uint64_t seed)
     return false;
 }
 
-static bool passes(const struct yp_gradient_result *result)
+static bool passes(const struct ypi_gradient_result *result)
 {
     return result->error <= LIMIT;
 }
@@ -216,7 +217,7 @@ Test(gradient, right_ones_pass_with_every_seed)
     for (size_t s = 0; s < SUBJECTS; s++)
         for (uint64_t seed = 0; seed < 10 * SEEDS; seed++) {
             struct mutant right = {.subject = &subjects[s], .kind = RIGHT, .tensor = -1};
-            struct yp_gradient_result result = check(&right, seed);
+            struct ypi_gradient_result result = check(&right, seed);
             cr_expect(passes(&result), "%s, seed %d: %s off by %g (%.17g, got %.17g)",
                       subjects[s].name, (int)seed, result.tensor, result.error, result.expected,
                       result.got);
@@ -232,7 +233,7 @@ Test(gradient, rounding_hides_nothing_in_any_subject)
     for (size_t s = 0; s < SUBJECTS; s++)
         for (uint64_t seed = 0; seed < SEEDS; seed++) {
             struct mutant right = {.subject = &subjects[s], .kind = RIGHT, .tensor = -1};
-            struct yp_gradient_result result = check(&right, seed);
+            struct ypi_gradient_result result = check(&right, seed);
             if (subjects[s].vjp == shifted_vjp) {
                 cr_expect(result.resolution >= 1 && strcmp(result.coarsest, "shift") == 0);
                 continue;
@@ -250,7 +251,7 @@ static bool try_mutant(struct mutant *mutant, uint64_t seed)
         return false;
     if (!changes_value(mutant, seed))
         return false;
-    struct yp_gradient_result result = check(mutant, seed);
+    struct ypi_gradient_result result = check(mutant, seed);
     cr_expect(!passes(&result), "%s, %s of %s, seed %d: survived with error %g", subject->name,
               kind_names[mutant->kind], subject->parts[mutant->tensor].name, (int)seed,
               result.error);
@@ -283,7 +284,7 @@ Test(gradient, every_mutant_that_changes_a_value_fails_with_every_seed)
 Test(gradient, the_slope_tells_right_from_wrong)
 {
     struct mutant mutant = {.subject = subject_named("mlp"), .kind = ZEROED, .tensor = 1};
-    struct yp_gradient_result result = check(&mutant, 3);
+    struct ypi_gradient_result result = check(&mutant, 3);
     cr_expect(fabs(result.slope - 1) < 0.05, "zeroed: %g", result.slope);
     mutant.kind = SCALED_UP;
     result = check(&mutant, 3);
@@ -325,7 +326,7 @@ static int survivors(double amount, int seeds)
                                 .tensor = 0,
                                 .element = (size_t)seed,
                                 .amount = amount};
-        struct yp_gradient_result result = check(&mutant, (uint64_t)seed);
+        struct ypi_gradient_result result = check(&mutant, (uint64_t)seed);
         count += passes(&result);
     }
     return count;
@@ -371,8 +372,8 @@ Test(gradient, says_where_rounding_hides_a_derivative)
                                    .x = x,
                                    .tensors = tensors,
                                    .n_tensors = 2};
-    struct yp_gradient_result result;
-    cr_assert(yp_gradient_error(&gradient, 1, &result) == YP_OK);
+    struct ypi_gradient_result result;
+    cr_assert(ypi_gradient_error(&gradient, 1, &result) == YP_OK);
     cr_expect(result.resolution >= 1, "%g", result.resolution);
     cr_expect_str_eq(result.coarsest, "b");
 }
@@ -391,8 +392,8 @@ static void waves_vjp(void *arg, const double *x, const double *c, double *g)
         g[i] = p[1] * c[i] * p[0] * cos(p[0] * x[i] + 1);
 }
 
-static struct yp_gradient_result check_waves(double frequency, double factor, double step,
-                                             double size, uint64_t seed)
+static struct ypi_gradient_result check_waves(double frequency, double factor, double step,
+                                              double size, uint64_t seed)
 {
     double x[8], arg[2] = {frequency, factor};
     struct ypi_seed random = ypi_seed_of(seed, 5, 5);
@@ -406,8 +407,8 @@ static struct yp_gradient_result check_waves(double frequency, double factor, do
                                    .arg = arg,
                                    .x = x,
                                    .step = step};
-    struct yp_gradient_result result;
-    cr_assert(yp_gradient_error(&gradient, seed, &result) == YP_OK);
+    struct ypi_gradient_result result;
+    cr_assert(ypi_gradient_error(&gradient, seed, &result) == YP_OK);
     return result;
 }
 
@@ -416,7 +417,7 @@ Test(gradient, a_small_factor_is_found_down_to_the_limit)
     const double factors[] = {1 + 1e-4, 1 + 1e-5, 1 - 1e-5, 1 + 1e-7};
     for (int i = 0; i < 4; i++)
         for (uint64_t seed = 0; seed < SEEDS; seed++) {
-            struct yp_gradient_result result = check_waves(1, factors[i], 0, 1, seed);
+            struct ypi_gradient_result result = check_waves(1, factors[i], 0, 1, seed);
             cr_expect(passes(&result) == (i == 3), "%.17g: %g", factors[i], result.error);
         }
 }
@@ -425,7 +426,7 @@ Test(gradient, chooses_a_step_that_suits_the_function)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         /* A phase of 2 a step: the fourth power of that, over 480, is 3 % and not 1e-6. */
-        struct yp_gradient_result result = check_waves(20000, 1, 0, 1, seed);
+        struct ypi_gradient_result result = check_waves(20000, 1, 0, 1, seed);
         cr_expect(passes(&result), "shorter, seed %d: %g", (int)seed, result.error);
         result = check_waves(20000, 1.001, 0, 1, seed);
         cr_expect(!passes(&result), "shorter, seed %d: %g", (int)seed, result.error);
@@ -455,11 +456,11 @@ Test(gradient, the_same_seed_gives_the_same_bits)
         struct mutant mutant = {.subject = &subjects[s], .kind = SCALED_UP, .tensor = 0};
         double x[MAX_INPUTS];
         struct yp_gradient gradient;
-        struct yp_gradient_result a, b, other;
+        struct ypi_gradient_result a, b, other;
         lay_out(&mutant, 5, x, &gradient);
-        cr_assert(yp_gradient_error(&gradient, 5, &a) == YP_OK);
-        cr_assert(yp_gradient_error(&gradient, 5, &b) == YP_OK);
-        cr_assert(yp_gradient_error(&gradient, 6, &other) == YP_OK);
+        cr_assert(ypi_gradient_error(&gradient, 5, &a) == YP_OK);
+        cr_assert(ypi_gradient_error(&gradient, 5, &b) == YP_OK);
+        cr_assert(ypi_gradient_error(&gradient, 6, &other) == YP_OK);
         cr_expect(memcmp(&a.error, &b.error, sizeof a.error) == 0);
         cr_expect(memcmp(&a.slope, &b.slope, sizeof a.slope) == 0);
         cr_expect(memcmp(&a.expected, &b.expected, sizeof a.expected) == 0);
@@ -506,8 +507,8 @@ Test(gradient, cotangents_and_directions_are_drawn_afresh)
                                        .vjp = noting_vjp,
                                        .arg = &notes[i],
                                        .x = x};
-        struct yp_gradient_result result;
-        cr_assert(yp_gradient_error(&gradient, (uint64_t)i, &result) == YP_OK);
+        struct ypi_gradient_result result;
+        cr_assert(ypi_gradient_error(&gradient, (uint64_t)i, &result) == YP_OK);
         cr_expect(result.error <= LIMIT);
     }
     for (int a = 0; a < 3; a++) {
@@ -588,7 +589,7 @@ static void mistaken_vjp(void *arg, const double *x, const double *c, double *g)
         g[-1] = 0;
 }
 
-static enum yp_status find(enum mistake mistake, double first, struct yp_gradient_result *result)
+static enum yp_status find(enum mistake mistake, double first, struct ypi_gradient_result *result)
 {
     const double x[4] = {first, 0.5, -0.25, 1.5};
     struct mistaken mistaken = {mistake, 0};
@@ -599,12 +600,12 @@ static enum yp_status find(enum mistake mistake, double first, struct yp_gradien
                                    .vjp = mistaken_vjp,
                                    .arg = &mistaken,
                                    .x = x};
-    return yp_gradient_error(&gradient, 3, result);
+    return ypi_gradient_error(&gradient, 3, result);
 }
 
-static struct yp_gradient_result found(enum mistake mistake, double first)
+static struct ypi_gradient_result found(enum mistake mistake, double first)
 {
-    struct yp_gradient_result result;
+    struct ypi_gradient_result result;
     cr_assert(find(mistake, first, &result) == YP_OK, "%s", yp_last_error());
     return result;
 }
@@ -625,19 +626,19 @@ Test(gradient, says_what_makes_the_error)
         {VJP_BEHIND, YP_GRADIENT_VJP_OUTSIDE, 0},   {VJP_BEFORE, YP_GRADIENT_VJP_OUTSIDE, 0},
         {VJP_DOUBLES, YP_GRADIENT_NOTHING, 0}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-        struct yp_gradient_result r = found(expected[i].mistake, 0);
+        struct ypi_gradient_result r = found(expected[i].mistake, 0);
         cr_expect(!passes(&r), "mistake %d passes", (int)expected[i].mistake);
         cr_expect(r.finding == expected[i].finding && r.index == expected[i].index,
                   "mistake %d: finding %d at %zu", (int)expected[i].mistake, (int)r.finding,
                   r.index);
     }
-    struct yp_gradient_result right = found(NO_MISTAKE, 0);
+    struct ypi_gradient_result right = found(NO_MISTAKE, 0);
     cr_expect(passes(&right) && right.finding == YP_GRADIENT_NOTHING);
-    struct yp_gradient_result beside = found(F_KINK, 0.75);
+    struct ypi_gradient_result beside = found(F_KINK, 0.75);
     cr_expect(passes(&beside), "a kink elsewhere: %g", beside.error);
     const double strange[] = {NAN, INFINITY, -INFINITY, 1e4};
     for (int i = 0; i < 4; i++) {
-        struct yp_gradient_result r = found(NO_MISTAKE, strange[i]);
+        struct ypi_gradient_result r = found(NO_MISTAKE, strange[i]);
         cr_expect(!passes(&r) && strcmp(r.tensor, "x") == 0, "x[0] = %g: %g", strange[i], r.error);
         cr_expect(i == 3 || (r.finding == YP_GRADIENT_X_NOT_FINITE && r.index == 0));
     }
@@ -681,17 +682,17 @@ Test(gradient, any_number_of_tensors)
                                    .tensors = tensors,
                                    .n_tensors = MANY,
                                    .directions = 1};
-    struct yp_gradient_result result;
-    cr_assert(yp_gradient_error(&gradient, 1, &result) == YP_OK, "%s", yp_last_error());
+    struct ypi_gradient_result result;
+    cr_assert(ypi_gradient_error(&gradient, 1, &result) == YP_OK, "%s", yp_last_error());
     cr_expect(result.error <= LIMIT && result.checked == MANY, "%g", result.error);
     wrong = 1999;
-    cr_assert(yp_gradient_error(&gradient, 1, &result) == YP_OK);
+    cr_assert(ypi_gradient_error(&gradient, 1, &result) == YP_OK);
     cr_expect(result.error > LIMIT && strcmp(result.tensor, "t999") == 0, "%s", result.tensor);
 }
 
 Test(gradient, a_function_that_draws_masks_is_refused)
 {
-    struct yp_gradient_result result;
+    struct ypi_gradient_result result;
     cr_expect(find(F_RANDOM, 1, &result) == YP_INVALID);
     cr_expect(strstr(yp_last_error(), "y[2]") && strstr(yp_last_error(), "deterministic"), "%s",
               yp_last_error());
@@ -699,8 +700,8 @@ Test(gradient, a_function_that_draws_masks_is_refused)
 
 static void expect_invalid(const struct yp_gradient *gradient, const char *names)
 {
-    struct yp_gradient_result result;
-    cr_expect(yp_gradient_error(gradient, 1, &result) == YP_INVALID, "%s was allowed", names);
+    struct ypi_gradient_result result;
+    cr_expect(ypi_gradient_error(gradient, 1, &result) == YP_INVALID, "%s was allowed", names);
     cr_expect(strstr(yp_last_error(), names) != NULL, "\"%s\" does not name %s", yp_last_error(),
               names);
 }
@@ -720,10 +721,10 @@ Test(gradient, names_the_field_that_is_not_allowed)
                                      .x = x,
                                      .tensors = right,
                                      .n_tensors = 2};
-    struct yp_gradient_result result;
-    cr_expect(yp_gradient_error(&good, 1, &result) == YP_OK);
-    cr_expect(yp_gradient_error(NULL, 1, &result) == YP_INVALID);
-    cr_expect(yp_gradient_error(&good, 1, NULL) == YP_INVALID);
+    struct ypi_gradient_result result;
+    cr_expect(ypi_gradient_error(&good, 1, &result) == YP_OK);
+    cr_expect(ypi_gradient_error(NULL, 1, &result) == YP_INVALID);
+    cr_expect(ypi_gradient_error(&good, 1, NULL) == YP_INVALID);
 
 #define BAD(names, ...) \
     do { \
@@ -761,9 +762,9 @@ Test(gradient, names_the_field_that_is_not_allowed)
     partial.n_tensors = 1;
     expect_invalid(&partial, "x[4] of 8");
     partial.partial = true;
-    cr_expect(yp_gradient_error(&partial, 1, &result) == YP_OK);
+    cr_expect(ypi_gradient_error(&partial, 1, &result) == YP_OK);
 
     struct yp_gradient huge = good;
     huge.outputs = SIZE_MAX / 8;
-    cr_expect(yp_gradient_error(&huge, 1, &result) == YP_OUT_OF_MEMORY);
+    cr_expect(ypi_gradient_error(&huge, 1, &result) == YP_OUT_OF_MEMORY);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/numbers/splitmix.h"
+#include "harness/body/accuracy/tensors.h"
 
 enum { N = 24, K = 512 };
 
@@ -64,13 +65,13 @@ static float bf16(float value)
     return value;
 }
 
-static struct yp_precision_result judge(const double *oracle, const float *plain, const float *got,
-                                        size_t count)
+static struct ypi_precision_result judge(const double *oracle, const float *plain, const float *got,
+                                         size_t count)
 {
     struct yp_precision check = {
         .name = "product", .count = count, .oracle = oracle, .plain = plain, .got = got};
-    struct yp_precision_result result;
-    cr_assert(yp_precision_error(&check, &result) == YP_OK, "%s", yp_last_error());
+    struct ypi_precision_result result;
+    cr_assert(ypi_precision_error(&check, &result) == YP_OK, "%s", yp_last_error());
     return result;
 }
 
@@ -79,7 +80,7 @@ Test(precision, another_order_of_the_sum_is_within_the_multiple)
     struct product *p = product();
     float got[N * N];
     blocked(p->a, p->b, got);
-    struct yp_precision_result result = judge(p->oracle, p->plain, got, N * N);
+    struct ypi_precision_result result = judge(p->oracle, p->plain, got, N * N);
     /* A sum of K terms in sequence is off by about sqrt(K / 3) 2^-24 / sqrt(3) of itself. */
     cr_expect(result.plain_error > 1e-7 && result.plain_error < 2e-6, "%g", result.plain_error);
     cr_expect(result.ratio > 0.05 && result.ratio < 1, "%g", result.ratio);
@@ -99,7 +100,7 @@ Test(precision, a_rounded_input_is_not)
         b[i] = bf16(p->b[i]);
     }
     blocked(a, b, got);
-    struct yp_precision_result result = judge(p->oracle, p->plain, got, N * N);
+    struct ypi_precision_result result = judge(p->oracle, p->plain, got, N * N);
     cr_expect(result.error > 5e-4 && result.error < 4e-3, "%g", result.error);
     cr_expect(result.ratio > 500, "%g", result.ratio);
 }
@@ -110,7 +111,7 @@ Test(precision, a_few_wrong_values_show_when_they_are_large_enough)
     float got[N * N];
     memcpy(got, p->plain, sizeof got);
     got[100] *= 1.01F;
-    struct yp_precision_result result = judge(p->oracle, p->plain, got, N * N);
+    struct ypi_precision_result result = judge(p->oracle, p->plain, got, N * N);
     cr_expect(result.ratio > 3, "%g", result.ratio);
     cr_expect_eq(result.worst, 100);
     cr_expect_float_eq(result.error, hypot(result.plain_error, result.error), 1e-4);
@@ -122,7 +123,7 @@ Test(precision, what_is_not_finite_is_kept)
     float got[N * N];
     memcpy(got, p->plain, sizeof got);
     got[7] = INFINITY;
-    struct yp_precision_result result = judge(p->oracle, p->plain, got, N * N);
+    struct ypi_precision_result result = judge(p->oracle, p->plain, got, N * N);
     cr_expect(isinf(result.error) && isinf(result.ratio) && result.worst == 7);
     got[9] = NAN;
     got[11] = NAN;
@@ -136,7 +137,7 @@ Test(precision, an_exact_plain_result_is_given_half_a_unit)
     const double oracle[3] = {1, 2, -3};
     const float plain[3] = {1, 2, -3};
     float got[3] = {1, 2, -3};
-    struct yp_precision_result result = judge(oracle, plain, got, 3);
+    struct ypi_precision_result result = judge(oracle, plain, got, 3);
     cr_expect(result.error == 0 && result.plain_error == 0x1p-24 && result.ratio == 0);
     got[2] = nextafterf(-3, 0); /* 2^-22 of sqrt(14) */
     result = judge(oracle, plain, got, 3);
@@ -148,7 +149,7 @@ Test(precision, an_oracle_of_zeros_is_compared_in_absolute_terms)
     const double oracle[2] = {0, 0};
     const float plain[2] = {3e-8F, 4e-8F};
     float got[2] = {0, 1e-7F};
-    struct yp_precision_result result = judge(oracle, plain, got, 2);
+    struct ypi_precision_result result = judge(oracle, plain, got, 2);
     cr_expect_float_eq(result.error, 1e-7, 1e-14);
     cr_expect_float_eq(result.plain_error, 5e-8, 1e-14);
     cr_expect_float_eq(result.ratio, 2, 1e-6);
@@ -197,23 +198,23 @@ Test(precision, tensors_are_judged_one_by_one)
                                  .got = got,
                                  .tensors = rows,
                                  .n_tensors = N};
-    struct yp_precision_result worst, row, all = judge(p->oracle, p->plain, got, N * N);
+    struct ypi_precision_result worst, row, all = judge(p->oracle, p->plain, got, N * N);
     cr_expect_null(all.tensor);
-    cr_assert(yp_precision_error(&check, &worst) == YP_OK, "%s", yp_last_error());
+    cr_assert(ypi_precision_error(&check, &worst) == YP_OK, "%s", yp_last_error());
     cr_expect_str_eq(worst.tensor, "row 4");
     cr_expect_eq(worst.worst, 100);
     row = judge(p->oracle + 96, p->plain + 96, got + 96, N);
     cr_expect(row.ratio == worst.ratio && worst.ratio > all.ratio, "%g", worst.ratio);
     got[500] = NAN;
-    cr_assert(yp_precision_error(&check, &worst) == YP_OK);
+    cr_assert(ypi_precision_error(&check, &worst) == YP_OK);
     cr_expect_str_eq(worst.tensor, "row 20");
     cr_expect(isnan(worst.ratio) && worst.worst == 500);
 }
 
 static void expect_invalid(struct yp_precision check, const char *names)
 {
-    struct yp_precision_result result;
-    cr_expect(yp_precision_error(&check, &result) == YP_INVALID, "%s was allowed", names);
+    struct ypi_precision_result result;
+    cr_expect(ypi_precision_error(&check, &result) == YP_INVALID, "%s was allowed", names);
     cr_expect(strstr(yp_last_error(), names) != NULL, "\"%s\" does not name %s", yp_last_error(),
               names);
 }
@@ -224,10 +225,10 @@ Test(precision, names_the_field_that_is_not_allowed)
     float plain[2] = {1, 2}, got[2] = {1, 2};
     const struct yp_precision good = {
         .name = "p", .count = 2, .oracle = oracle, .plain = plain, .got = got};
-    struct yp_precision_result result;
-    cr_expect(yp_precision_error(&good, &result) == YP_OK);
-    cr_expect(yp_precision_error(NULL, &result) == YP_INVALID);
-    cr_expect(yp_precision_error(&good, NULL) == YP_INVALID);
+    struct ypi_precision_result result;
+    cr_expect(ypi_precision_error(&good, &result) == YP_OK);
+    cr_expect(ypi_precision_error(NULL, &result) == YP_INVALID);
+    cr_expect(ypi_precision_error(&good, NULL) == YP_INVALID);
 #define BAD(names, ...) \
     do { \
         struct yp_precision bad = good; \
