@@ -81,14 +81,6 @@ static void pair_suites(struct ypi_engine *e)
             add_suite(e, NULL, head->programs[i]);
 }
 
-static bool has(char *const *list, int count, const char *id)
-{
-    for (int i = 0; i < count; i++)
-        if (strcmp(list[i], id) == 0)
-            return true;
-    return false;
-}
-
 static enum yp_status list_of(const struct ypi_engine *e, const struct ypi_suite *suite,
                               char ***ids, int *count)
 {
@@ -110,13 +102,13 @@ static enum yp_status list_suite(struct ypi_engine *e, struct both *s)
     if (status == YP_OK)
         status = list_of(e, &s->head, &head, &head_count);
     for (int i = 0; i < base_count && status == YP_OK; i++)
-        if (has(head, head_count, base[i]))
+        if (ypi_list_has((const char *const *)head, head_count, base[i]))
             s->ids = ypi_list_add(s->ids, s->id_count++, ypi_strdup(base[i]));
         else
             ypi_comparison_add(e->found, base[i], YPI_QUANTITY_CASE, NULL)->verdict =
                 YPI_COMPARED_GONE;
     for (int i = 0; i < head_count && status == YP_OK; i++)
-        if (!has(base, base_count, head[i]))
+        if (!ypi_list_has((const char *const *)base, base_count, head[i]))
             ypi_comparison_add(e->found, head[i], YPI_QUANTITY_CASE, NULL)->verdict =
                 YPI_COMPARED_NEW;
     ypi_list_free(base, base_count);
@@ -287,13 +279,13 @@ static const char **common(struct ypi_engine *e, const char *id, int *count)
     const char **head = ypi_exact_measurements(e->exact_head, id, &head_count);
     *count = 0;
     for (int i = 0; i < head_count; i++)
-        if (is_wanted(e, head[i]) && !has((char *const *)base, base_count, head[i]))
+        if (is_wanted(e, head[i]) && !ypi_list_has(base, base_count, head[i]))
             ypi_comparison_add(e->found, id, YPI_QUANTITY_TIME, head[i])->verdict =
                 YPI_COMPARED_NEW;
     for (int i = 0; i < base_count; i++)
         if (!is_wanted(e, base[i]))
             continue;
-        else if (has((char *const *)head, head_count, base[i]))
+        else if (ypi_list_has(head, head_count, base[i]))
             base[(*count)++] = base[i];
         else
             ypi_comparison_add(e->found, id, YPI_QUANTITY_TIME, base[i])->verdict =
@@ -307,7 +299,7 @@ static const char **common(struct ypi_engine *e, const char *id, int *count)
 static bool is_timed(const struct ypi_engine *e, const struct both *s, const char *id)
 {
     return !ypi_exact_failed(e->exact_base, id) && !ypi_exact_failed(e->exact_head, id) &&
-           (!e->same_build || has(s->commands, s->command_count, id));
+           (!e->same_build || ypi_list_has((const char *const *)s->commands, s->command_count, id));
 }
 
 static enum yp_status find_same_build(struct ypi_engine *e)

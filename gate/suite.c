@@ -65,23 +65,6 @@ static void add_untimed(struct words *w, const char *const *words)
             add(w, *words);
 }
 
-/* The last lines of the log, for a message; the caller frees. */
-static char *last_words(const char *log)
-{
-    char *text = ypi_calloc(1, TOLD_MAX);
-    FILE *file = fopen(log, "r");
-    if (file != NULL) {
-        if (fseek(file, -(TOLD_MAX - 1), SEEK_END) != 0)
-            rewind(file);
-        text[fread(text, 1, TOLD_MAX - 1, file)] = '\0';
-        fclose(file);
-    }
-    size_t length = strlen(text);
-    while (length > 0 && text[length - 1] == '\n')
-        text[--length] = '\0';
-    return text;
-}
-
 static enum yp_status complain(const struct ypi_suite *suite, struct ypi_program_status status)
 {
     char ending[64];
@@ -90,12 +73,13 @@ static enum yp_status complain(const struct ypi_suite *suite, struct ypi_program
     if (status.end == YPI_PROGRAM_NOT_STARTED)
         return YP_IO; /* said already */
     ypi_program_ending(ending, status);
-    char *said = last_words(suite->log);
+    char said[TOLD_MAX];
+    size_t length = ypi_read_file_end(suite->log, said, sizeof said);
+    while (length > 0 && said[length - 1] == '\n')
+        said[--length] = '\0';
     bool usage = status.end == YPI_PROGRAM_EXITED && status.code == SUITE_USAGE;
-    enum yp_status s = yp_set_error(usage ? YP_INVALID : YP_IO, "%s %s%s%s", suite->program, ending,
-                                    *said ? ":\n" : "", said);
-    free(said);
-    return s;
+    return yp_set_error(usage ? YP_INVALID : YP_IO, "%s %s%s%s", suite->program, ending,
+                        *said ? ":\n" : "", said);
 }
 
 /* A log of its own for each call: its end is in the message. */
@@ -146,15 +130,6 @@ static void take_ids(const char *text, bool commands, char ***list, int *count)
     free(id);
 }
 
-/* Whether the suite has the case; an id that it does not have would be an error of its own. */
-static bool has(char *const *all, int count, const char *id)
-{
-    for (int i = 0; i < count; i++)
-        if (strcmp(all[i], id) == 0)
-            return true;
-    return false;
-}
-
 /* "file" and "file::test" stand for cases too. */
 static bool is_meant(const char *id, const char *wanted)
 {
@@ -170,7 +145,7 @@ static void keep_meant(const struct ypi_choice *choice, char **list, int *count)
         bool meant = choice->id_count == 0;
         for (int k = 0; k < choice->id_count && !meant; k++)
             meant = is_meant(list[i], choice->ids[k]);
-        if (meant && !has(list, kept, list[i]))
+        if (meant && !ypi_list_has((const char *const *)list, kept, list[i]))
             list[kept++] = list[i];
         else
             free(list[i]);

@@ -149,9 +149,7 @@ static void put_side(struct ypi_text *out, const char *what, const struct ypi_si
 void ypi_summary_line(FILE *out, struct ypi_text *text)
 {
     char *line = ypi_text_take(text);
-    for (char *c = line; *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
+    ypi_make_printable(line);
     fprintf(out, "%s\n", line);
     free(line);
 }
@@ -259,46 +257,38 @@ void ypi_summary_markdown(FILE *out, const struct ypi_comparisons *all)
 
 /* -- JSON ---------------------------------------------------------------------------------- */
 
-static void add_text(cJSON *object, const char *name, const char *text)
-{
-    if (text != NULL)
-        cJSON_AddStringToObject(object, name, text);
-    else
-        cJSON_AddNullToObject(object, name);
-}
-
 static cJSON *document_of_side(const struct ypi_side *side)
 {
     cJSON *object = cJSON_CreateObject();
-    add_text(object, "name", side->name);
-    add_text(object, "commit", side->commit);
+    ypi_json_add_text(object, "name", side->name);
+    ypi_json_add_text(object, "commit", side->commit);
     cJSON_AddBoolToObject(object, "dirty", side->dirty);
-    add_text(object, "machine", side->machine);
+    ypi_json_add_text(object, "machine", side->machine);
     return object;
 }
 
 static cJSON *document_of(const struct ypi_comparison *c)
 {
     cJSON *object = cJSON_CreateObject();
-    add_text(object, "case", c->id);
-    add_text(object, "quantity", ypi_quantity_name(c->quantity));
-    add_text(object, "name", c->name);
-    add_text(object, "verdict", ypi_compared_name(c->quantity, c->verdict));
+    ypi_json_add_text(object, "case", c->id);
+    ypi_json_add_text(object, "quantity", ypi_quantity_name(c->quantity));
+    ypi_json_add_text(object, "name", c->name);
+    ypi_json_add_text(object, "verdict", ypi_compared_name(c->quantity, c->verdict));
     if (c->base_text != NULL || c->head_text != NULL) {
-        add_text(object, "base", c->base_text);
-        add_text(object, "head", c->head_text);
+        ypi_json_add_text(object, "base", c->base_text);
+        ypi_json_add_text(object, "head", c->head_text);
     } else {
         ypi_json_add_real(object, "base", c->base);
         ypi_json_add_real(object, "head", c->head);
     }
-    add_text(object, "unit", c->unit);
+    ypi_json_add_text(object, "unit", c->unit);
     cJSON_AddBoolToObject(object, "by_share", c->by_share);
     ypi_json_add_real(object, "ratio", c->ratio);
     ypi_json_add_real(object, "low", c->low);
     ypi_json_add_real(object, "high", c->high);
     cJSON_AddNumberToObject(object, "pairs", c->pairs);
     cJSON_AddNumberToObject(object, "seconds", c->seconds);
-    add_text(object, "note", c->note);
+    ypi_json_add_text(object, "note", c->note);
     return object;
 }
 

@@ -178,10 +178,7 @@ static void add_device(cJSON *devices, const struct ypi_machine_device *d)
                                        "pci",  "driver",     "driver.cuda"};
     cJSON *object = cJSON_CreateObject();
     cJSON_AddStringToObject(object, "device", d->name);
-    if (d->absent != NULL)
-        cJSON_AddStringToObject(object, "absent", d->absent);
-    else
-        cJSON_AddNullToObject(object, "absent");
+    ypi_json_add_text(object, "absent", d->absent);
     cJSON *facts = cJSON_AddObjectToObject(object, "facts");
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         char key[32];

@@ -33,9 +33,7 @@ bool ypi_option_takes_value(const struct ypi_option *option)
            (option->kind != YPI_OPTION_OWN || option->value != NULL);
 }
 
-/* -- from a text
- * ---------------------------------------------------------------------------
- */
+/* -- from a text --------------------------------------------------------------------------- */
 
 static bool set_switch(bool *out, const char *text)
 {
@@ -161,9 +159,7 @@ char *ypi_option_set(void *values, const struct ypi_option *option, const char *
     return ok ? NULL : allowed(option);
 }
 
-/* -- to a text
- * -----------------------------------------------------------------------------
- */
+/* -- to a text ----------------------------------------------------------------------------- */
 
 static char *real_text(double value, const struct ypi_option *o)
 {

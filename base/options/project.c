@@ -56,8 +56,7 @@ static bool is_tag_name(const char *name)
            strcmp(name, "or") != 0 && strcmp(name, "not") != 0;
 }
 
-/* -- what is in the file ------------------------------------------------------------------------
- */
+/* -- what is in the file ------------------------------------------------------------------- */
 
 /* Where the names of hosts are made up for a day, as those of containers are, YIELDPOINT_MACHINE is
  * a lasting one. */

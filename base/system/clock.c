@@ -6,32 +6,38 @@
 #include <time.h>
 #include <unistd.h>
 
-double ypi_now(void)
+static double seconds_of(struct timespec t)
+{
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double read_clock(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    clock_gettime(clock, &t);
+    return seconds_of(t);
+}
+
+double ypi_now(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
 }
 
 double ypi_processor_seconds(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 double ypi_wall_clock(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return read_clock(CLOCK_REALTIME);
 }
 
 double ypi_kernel_now(void)
 {
     struct timespec t = {0};
     syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return seconds_of(t);
 }
 
 void ypi_kernel_wait(_Atomic uint32_t *word, uint32_t value, double seconds)

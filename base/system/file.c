@@ -12,16 +12,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-size_t ypi_read_file(const char *path, char *out, size_t size)
+static size_t read_from(const char *path, off_t before_end, char *out, size_t size)
 {
     size_t length = 0;
     int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file >= 0 && before_end > 0 && lseek(file, -before_end, SEEK_END) < 0)
+        (void)lseek(file, 0, SEEK_SET); /* it is shorter */
     for (ssize_t got; file >= 0 && (got = read(file, out + length, size - 1 - length)) > 0;)
         length += (size_t)got;
     if (file >= 0)
         close(file);
     out[length] = '\0';
     return length;
+}
+
+size_t ypi_read_file(const char *path, char *out, size_t size)
+{
+    return read_from(path, 0, out, size);
+}
+
+size_t ypi_read_file_end(const char *path, char *out, size_t size)
+{
+    return read_from(path, (off_t)size - 1, out, size);
 }
 
 static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *place)

@@ -11,6 +11,9 @@
  * No memory from the heap. */
 size_t ypi_read_file(const char *path, char *out, size_t size);
 
+/* The last `size` - 1 bytes at most, the same way. */
+size_t ypi_read_file_end(const char *path, char *out, size_t size);
+
 /* Exactly `size` bytes of an open file from `offset` on. YP_IO otherwise, with the path, the place
  * and the reason. */
 enum yp_status ypi_read_at(int fd, const char *path, uint64_t offset, void *to, size_t size);

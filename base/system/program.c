@@ -135,7 +135,7 @@ static struct ypi_program_status status_of(int status)
 
 /* Whether it is over; a group is signalled while its leader is still a zombie, so that its number
  * is nobody else's. */
-static bool over(pid_t pid)
+bool ypi_program_is_over(pid_t pid)
 {
     siginfo_t info = {0};
     int got = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
@@ -151,7 +151,7 @@ static void end(pid_t pid)
 {
     double deadline = ypi_kernel_now() + PATIENCE;
     kill(pid, SIGTERM);
-    while (!over(pid) && ypi_kernel_now() < deadline)
+    while (!ypi_program_is_over(pid) && ypi_kernel_now() < deadline)
         nap();
     kill(-pid, SIGKILL);
 }
@@ -162,7 +162,7 @@ struct ypi_program_status ypi_program_wait(pid_t pid, double seconds, const vola
     enum ypi_program_end ended = YPI_PROGRAM_EXITED;
     int status = 0;
     /* Most are over within some milliseconds. */
-    for (int wait = 1; !over(pid); wait = wait < POLL_MS ? 2 * wait : POLL_MS) {
+    for (int wait = 1; !ypi_program_is_over(pid); wait = wait < POLL_MS ? 2 * wait : POLL_MS) {
         bool stopped = stop != NULL && *stop;
         if (stopped || (seconds > 0 && ypi_kernel_now() >= deadline)) {
             ended = stopped ? YPI_PROGRAM_STOPPED : YPI_PROGRAM_LATE;

@@ -45,5 +45,8 @@ struct ypi_program_status ypi_program_wait(pid_t pid, double seconds, const vola
 struct ypi_program_status ypi_program_run(const struct ypi_program *program, double seconds,
                                           const volatile bool *stop, char **text);
 
+/* Whether a process that was started is over; it is still to be awaited. */
+bool ypi_program_is_over(pid_t pid);
+
 /* "ended with 2", "was ended by signal 11", ... */
 void ypi_program_ending(char out[64], struct ypi_program_status status);

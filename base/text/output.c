@@ -51,3 +51,9 @@ void ypi_json_add_real(cJSON *object, const char *name, double value)
     else
         cJSON_AddNullToObject(object, name);
 }
+
+void ypi_json_add_text(cJSON *object, const char *name, const char *text)
+{
+    cJSON_AddItemToObject(object, name,
+                          text != NULL ? cJSON_CreateString(text) : cJSON_CreateNull());
+}

@@ -26,5 +26,6 @@ char *ypi_json_text(const cJSON *document, bool lines);
 /* The document on the standard output, and ypi_flush(). */
 int ypi_put_json(const cJSON *document);
 
-/* Adds a number; null for NaN and infinity. */
+/* Adds a number or a text; null for NaN, infinity and NULL. */
 void ypi_json_add_real(cJSON *object, const char *name, double value);
+void ypi_json_add_text(cJSON *object, const char *name, const char *text);

@@ -54,6 +54,14 @@ char **ypi_list_add(char **list, int count, char *text)
     return list;
 }
 
+bool ypi_list_has(const char *const *list, int count, const char *text)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(list[i], text) == 0)
+            return true;
+    return false;
+}
+
 void ypi_list_free(char **list, int count)
 {
     for (int i = 0; i < count; i++)
@@ -215,6 +223,13 @@ char *ypi_utf8(const char *text)
         }
     }
     return ypi_text_take(&whole);
+}
+
+void ypi_make_printable(char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            *text = '?';
 }
 
 size_t ypi_columns(const char *text, size_t length)

@@ -15,6 +15,7 @@ char *ypi_vformat(const char *format, va_list arguments) __attribute__((returns_
 
 /* A list of `count` owned texts with one more, which is taken over; NULL has none. */
 char **ypi_list_add(char **list, int count, char *text) __attribute__((returns_nonnull));
+bool ypi_list_has(const char *const *list, int count, const char *text);
 void ypi_list_free(char **list, int count);
 
 struct ypi_text {
@@ -45,6 +46,8 @@ bool ypi_has_word(const char *words, const char *word, size_t length);
 size_t ypi_character(const char *text);
 /* The text with U+FFFD in the place of each byte that is no UTF-8. The caller frees. */
 char *ypi_utf8(const char *text) __attribute__((returns_nonnull));
+/* Puts '?' for each control character, which would take hold of a terminal. */
+void ypi_make_printable(char *text);
 /* The columns that `length` bytes of UTF-8 take on a terminal, one a character. */
 size_t ypi_columns(const char *text, size_t length);
 /* Tells stderr "   ^~~~": `length` columns from `column`, one at least. */

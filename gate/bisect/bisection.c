@@ -239,8 +239,7 @@ static cJSON *document_of_step(const struct ypi_bisect_step *s)
 {
     cJSON *object = document_of_commit(s);
     cJSON_AddStringToObject(object, "verdict", judged_name(s->verdict));
-    cJSON_AddItemToObject(object, "reason",
-                          s->reason != NULL ? cJSON_CreateString(s->reason) : cJSON_CreateNull());
+    ypi_json_add_text(object, "reason", s->reason);
     cJSON *found = ypi_summary_document(&s->found);
     cJSON_AddItemToObject(object, "comparisons", cJSON_DetachItemFromObject(found, "comparisons"));
     cJSON_Delete(found);
@@ -256,8 +255,7 @@ static void add_followed(cJSON *document, const struct ypi_bisection *b)
     }
     cJSON *object = cJSON_AddObjectToObject(document, "followed");
     cJSON_AddStringToObject(object, "quantity", ypi_quantity_name(f->quantity));
-    cJSON_AddItemToObject(object, "name",
-                          f->name != NULL ? cJSON_CreateString(f->name) : cJSON_CreateNull());
+    ypi_json_add_text(object, "name", f->name);
     ypi_json_add_real(object, "good", f->good);
     ypi_json_add_real(object, "bad", f->bad);
 }

@@ -217,9 +217,7 @@ struct ypi_commit_words ypi_commit_words_of(const char *root, const char *hash)
     else
         found = (struct ypi_commit_words){ypi_strdup(""), ypi_strdup("")};
     free(text);
-    for (char *c = found.subject; *c != '\0'; c++) /* it goes to terminals */
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
+    ypi_make_printable(found.subject);
     return found;
 }
 

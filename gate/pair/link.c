@@ -1,6 +1,7 @@
 #include "gate/pair/link.h"
 
 #include "base/system/clock.h"
+#include "base/system/program.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +10,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { VERSION = 1, POLL_MS = 100 };
@@ -30,13 +30,6 @@ enum yp_status ypi_link_listen(struct ypi_link *link, const char *path)
     enum yp_status status = yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
     ypi_link_close(link);
     return status;
-}
-
-static bool is_over(pid_t pid)
-{
-    siginfo_t info = {0};
-    int got = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
-    return got != 0 ? errno != EINTR : info.si_pid == pid;
 }
 
 /* True when `fd` has something to give. */
@@ -110,7 +103,7 @@ static enum ypi_link_word await_connection(struct ypi_link *link, pid_t pid)
     if (ready(link->listener, POLL_MS))
         link->process =
             process_behind(link->fd = accept4(link->listener, NULL, NULL, SOCK_CLOEXEC));
-    else if (is_over(pid) && !ready(link->listener, 0))
+    else if (ypi_program_is_over(pid) && !ready(link->listener, 0))
         return YPI_LINK_CLOSED;
     return YPI_LINK_TOOK;
 }

@@ -25,35 +25,22 @@ struct building {
 
 /* -- what went wrong ----------------------------------------------------------------------- */
 
-/* The last lines of the log; the caller frees. */
-static char *last_lines(const char *log)
+/* The last lines of the log. */
+static const char *last_lines(const char *log, char text[TOLD_MAX + 1])
 {
-    char *text = ypi_calloc(1, TOLD_MAX + 1);
-    FILE *file = fopen(log, "r");
-    if (file != NULL) {
-        if (fseek(file, -TOLD_MAX, SEEK_END) != 0)
-            rewind(file);
-        text[fread(text, 1, TOLD_MAX, file)] = '\0';
-        fclose(file);
-    }
-    const char *from = text + strlen(text);
+    const char *from = text + ypi_read_file_end(log, text, TOLD_MAX + 1);
     for (int lines = 0; from > text && lines <= TOLD_LINES; from--)
         lines += from[-1] == '\n';
-    char *last = ypi_strdup(*from == '\n' ? from + 1 : from);
-    free(text);
-    return last;
+    return *from == '\n' ? from + 1 : from;
 }
 
 static enum yp_status failed(const struct building *b, const char *what)
 {
     if (*b->stop)
         return yp_set_error(YP_UNSUPPORTED, "interrupted");
-    char *lines = last_lines(b->log);
-    enum yp_status status =
-        yp_set_error(YP_IO, "%s (%.10s) %s:\n%s(the whole log: %s)", b->revision->name,
-                     b->revision->commit, what, lines, b->log);
-    free(lines);
-    return status;
+    char text[TOLD_MAX + 1];
+    return yp_set_error(YP_IO, "%s (%.10s) %s:\n%s(the whole log: %s)", b->revision->name,
+                        b->revision->commit, what, last_lines(b->log, text), b->log);
 }
 
 /* -- commands ------------------------------------------------------------------------------ */
@@ -97,10 +84,8 @@ static bool run_command(const struct building *b, const char *command, char **ou
 
 static void add_program(struct ypi_revision *r, const char *path)
 {
-    for (int i = 0; i < r->program_count; i++)
-        if (strcmp(r->programs[i], path) == 0)
-            return;
-    r->programs = ypi_list_add(r->programs, r->program_count++, ypi_strdup(path));
+    if (!ypi_list_has((const char *const *)r->programs, r->program_count, path))
+        r->programs = ypi_list_add(r->programs, r->program_count++, ypi_strdup(path));
 }
 
 /* "project:stress" and "stress". */

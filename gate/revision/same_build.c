@@ -11,6 +11,7 @@
 static const char *const passed_over[] = {
     "meson-info",  "meson-logs",  "meson-private", "meson-uninstalled",
     "build.ninja", ".ninja_deps", ".ninja_log",    "compile_commands.json"};
+enum { PASSED_OVER = sizeof passed_over / sizeof *passed_over };
 
 struct files {
     char **paths; /* below the directory, in order */
@@ -23,14 +24,6 @@ static int by_name(const FTSENT **a, const FTSENT **b)
     return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-static bool is_passed_over(const char *name)
-{
-    for (size_t i = 0; i < sizeof passed_over / sizeof *passed_over; i++)
-        if (strcmp(passed_over[i], name) == 0)
-            return true;
-    return false;
-}
-
 static struct files files_of(const char *directory)
 {
     char *const roots[] = {(char *)directory, NULL};
@@ -39,7 +32,7 @@ static struct files files_of(const char *directory)
     f.whole = tree != NULL;
     for (FTSENT *at; tree != NULL && (at = fts_read(tree)) != NULL;) {
         /* Where they are: in the build directory itself. */
-        if (at->fts_level == 1 && is_passed_over(at->fts_name))
+        if (at->fts_level == 1 && ypi_list_has(passed_over, PASSED_OVER, at->fts_name))
             (void)fts_set(tree, at, FTS_SKIP);
         else if (at->fts_info == FTS_F || at->fts_info == FTS_SL)
             f.paths =

@@ -217,10 +217,8 @@ static void compare_time(struct comparing *c, const struct ypi_times *const of[2
 static bool measures(const struct side *s, const char *id, const char *name)
 {
     int count = 0;
-    bool found = false;
     const char **names = ypi_exact_measurements(s->exact, id, &count);
-    for (int i = 0; i < count; i++)
-        found = found || strcmp(names[i], name) == 0;
+    bool found = ypi_list_has(names, count, name);
     free((void *)names);
     return found;
 }

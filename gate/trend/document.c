@@ -3,7 +3,6 @@
 
 #include "base/text/output.h"
 
-
 static void add_ratio(cJSON *object, const char *name, struct ypi_shift ratio)
 {
     cJSON *to = cJSON_AddObjectToObject(object, name);
@@ -17,10 +16,7 @@ static void add_place(cJSON *object, const char *name, double time, const struct
     cJSON *to = cJSON_AddObjectToObject(object, name);
     cJSON_AddNumberToObject(to, "time", time);
     cJSON_AddStringToObject(to, "run", run->id);
-    if (*run->commit != '\0')
-        cJSON_AddStringToObject(to, "commit", run->commit);
-    else
-        cJSON_AddNullToObject(to, "commit");
+    ypi_json_add_text(to, "commit", *run->commit != '\0' ? run->commit : NULL);
     cJSON_AddBoolToObject(to, "dirty", run->dirty);
 }
 
@@ -33,10 +29,7 @@ static cJSON *document_of_change(const struct ypi_trend_series *s, const struct 
     ypi_json_add_real(object, "after", c->after);
     add_ratio(object, "change", c->ratio);
     add_ratio(object, "share", c->share);
-    if (causes[c->cause] != NULL)
-        cJSON_AddStringToObject(object, "cause", causes[c->cause]);
-    else
-        cJSON_AddNullToObject(object, "cause");
+    ypi_json_add_text(object, "cause", causes[c->cause]);
     add_place(object, "last_before", before->last, before->run);
     add_place(object, "first_after", s->points[c->place].first, s->points[c->place].run);
     return object;

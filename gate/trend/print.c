@@ -4,6 +4,7 @@
 #include "base/numbers/stats.h"
 #include "base/text/figures.h"
 #include "base/text/text.h"
+#include "gate/summary.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -100,17 +101,6 @@ static void add_place(struct ypi_text *out, double time, const struct ypi_trend_
         ypi_text_add(out, " %.10s%s", run->commit, run->dirty ? " (not committed)" : "");
 }
 
-/* A control character takes hold of no terminal. */
-static void put_line(struct ypi_text *text)
-{
-    char *line = ypi_text_take(text);
-    for (char *c = line; *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
-    puts(line);
-    free(line);
-}
-
 static void print_change(const struct ypi_trend_series *s, const struct ypi_trend_change *c)
 {
     struct ypi_text text = {0};
@@ -124,19 +114,19 @@ static void print_change(const struct ypi_trend_series *s, const struct ypi_tren
         ypi_text_add(&text, ", ");
         add_interval(&text, c->ratio);
     }
-    put_line(&text);
+    ypi_summary_line(stdout, &text);
     ypi_text_add(&text, "          between ");
     add_place(&text, before->last, before->run);
     ypi_text_add(&text, " and ");
     add_place(&text, after->first, after->run);
-    put_line(&text);
+    ypi_summary_line(stdout, &text);
     if (isnan(c->share.middle))
         return;
     ypi_text_add(&text, "          share of its bound: ");
     add_interval(&text, c->share);
     if (c->cause == YPI_TREND_MACHINE)
         ypi_text_add(&text, "; the machine's: its ceiling changed as much");
-    put_line(&text);
+    ypi_summary_line(stdout, &text);
 }
 
 static void print_drift(const struct ypi_trend_series *s)
@@ -146,7 +136,7 @@ static void print_drift(const struct ypi_trend_series *s)
     add_interval(&text, s->drift);
     ypi_text_add(&text, " over the last %zu points, from ", s->count - s->steady);
     add_place(&text, s->points[s->steady].first, s->points[s->steady].run);
-    put_line(&text);
+    ypi_summary_line(stdout, &text);
 }
 
 /* -- series -------------------------------------------------------------------------------- */
@@ -164,11 +154,11 @@ static void print_series(const struct ypi_trend_series *s)
 {
     struct ypi_text text = {0};
     add_title(&text, s);
-    put_line(&text);
+    ypi_summary_line(stdout, &text);
     ypi_text_add(&text, "  ");
     plot(&text, s);
     ypi_text_add(&text, "  %zu points", s->count);
-    put_line(&text);
+    ypi_summary_line(stdout, &text);
     if (s->drifts)
         print_drift(s);
     for (size_t i = s->change_count; i-- > 0;)
@@ -186,7 +176,7 @@ static void print_others(const struct ypi_trend *t)
         ypi_text_add(&text, "%s  ", s->varies ? "varies   " : "too short");
         add_title(&text, s);
         ypi_text_add(&text, ": %zu point%s", s->count, s->count == 1 ? "" : "s");
-        put_line(&text);
+        ypi_summary_line(stdout, &text);
     }
 }
 

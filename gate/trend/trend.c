@@ -5,17 +5,10 @@
 #include "base/options/arguments.h"
 #include "base/text/output.h"
 #include "base/text/text.h"
+#include "gate/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-static char *read_error(void *values, const struct ypi_option *option, const char *text)
-{
-    struct ypi_trend_request *r = values;
-    (void)option;
-    bool right = ypi_parse_part(text, &r->error) && r->error >= 1e-6 && r->error <= 0.25;
-    return right ? NULL : ypi_strdup("a rate from 1e-6 to 0.25, such as 1% or 0.01");
-}
 
 static char *read_change(void *values, const struct ypi_option *option, const char *text)
 {
@@ -131,7 +124,7 @@ int ypi_trend_command(int argc, char **argv)
         {.letter = 'm', AT(WORD, cases.mark)},
         {.letter = 'k', AT(WORD, cases.keyword)},
         {"machine", AT(WORD, machine)},
-        {"error", OWN(read_error)},
+        {"error", YPI_OPTION_OF(ypi_read_error, struct ypi_trend_request, error)},
         {"min-change", OWN(read_change)},
         {"json", AT(FLAG, json)},
         {"verbose", 'v', AT(FLAG, verbose)},
