@@ -1,32 +1,44 @@
 /* yieldpoint gate: whether one revision is slower, larger or wrong beside another. */
 #include "gate/gate.h"
 
+#include "base/options/arguments.h"
 #include "base/text/text.h"
 #include "gate/baseline.h"
 #include "gate/engine.h"
 #include "gate/interrupt.h"
 #include "gate/kept.h"
-#include "gate/request.h"
+#include "gate/options.h"
+#include "gate/report.h"
+#include "gate/revision.h"
+#include "gate/suite.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Texts are those of the command line. */
+struct request {
+    const char *base, *head; /* revisions */
+    const char *baseline;    /* in the place of base: stored runs, as `compare` names them */
+    struct ypi_choice cases; /* its list of ids is to be freed */
+    struct ypi_report report;
+    double threshold;         /* 0.03: slower by more than 3 % is worse */
+    double error;             /* of the whole gate */
+    double budget;            /* seconds for all cases; infinite: as long as it takes */
+    const char *options;      /* words for the suites of both; NULL: none */
+    const char *head_options; /* for the head's alone */
+    bool instructions;        /* are counted too */
+    int missing_fails;        /* bool: a case or figure that only the base has is worse */
+    bool always_time;         /* where both builds are the same, too */
+};
+
 struct gate {
-    const struct ypi_request *r;
+    const struct request *r;
     const volatile bool *stop;
     struct ypi_recipe recipe;
     struct ypi_revision base, head;
     struct ypi_comparisons found;
 };
-
-/* Why it is over: an error that was printed, or what it found. */
-static int exit_of(const struct gate *g, enum yp_status status)
-{
-    if (status == YP_UNSUPPORTED || *g->stop)
-        return YPI_GATE_INTERRUPTED;
-    fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
-    return status == YP_INVALID ? YPI_GATE_USAGE : YPI_GATE_INTERNAL;
-}
 
 static enum yp_status build(struct gate *g)
 {
@@ -78,7 +90,7 @@ static int compare(struct gate *g)
         status = ypi_engine_run(e);
     ypi_engine_close(e);
     if (status != YP_OK)
-        return exit_of(g, status);
+        return ypi_gate_error(status, g->stop);
     if (any)
         return YPI_GATE_FINE;
     fputs("yieldpoint: no case is selected in either revision\n", stderr);
@@ -98,7 +110,7 @@ static int compare_baseline(struct gate *g)
                                      .stop = g->stop};
     enum yp_status status = ypi_baseline_compare(&task, &g->found);
     if (status != YP_OK)
-        return exit_of(g, status);
+        return ypi_gate_error(status, g->stop);
     if (g->found.count > 0)
         return YPI_GATE_FINE;
     fputs("yieldpoint: no case is selected in the baseline or the head\n", stderr);
@@ -117,7 +129,7 @@ static int run(struct gate *g)
 {
     enum yp_status status = build(g);
     if (status != YP_OK)
-        return exit_of(g, status);
+        return ypi_gate_error(status, g->stop);
     describe(g);
     int code = g->r->baseline != NULL ? compare_baseline(g) : compare(g);
     if (code != YPI_GATE_FINE)
@@ -128,10 +140,54 @@ static int run(struct gate *g)
     return code != YPI_GATE_FINE ? code : found;
 }
 
+#define OWN(read_, member) YPI_OPTION_OF(read_, struct request, member)
+#define AT(kind_, member) YPI_OPTION_AT(kind_, struct request, member)
+
+/* False after telling stderr what is wrong, where, and what is allowed. */
+static bool read_request(struct request *r, int argc, char **argv)
+{
+    static const struct ypi_option options[] = {
+        {"base", AT(WORD, base)},
+        {"baseline", AT(WORD, baseline)},
+        {"head", AT(WORD, head)},
+        {.letter = 'm', AT(WORD, cases.mark)},
+        {.letter = 'k', AT(WORD, cases.keyword)},
+        {"threshold", OWN(ypi_read_threshold, threshold)},
+        {"error", OWN(ypi_read_error, error)},
+        {"budget", OWN(ypi_read_budget, budget)},
+        {"options", AT(WORD, options)},
+        {"head-options", AT(WORD, head_options)},
+        {"instructions", AT(FLAG, instructions)},
+        {"always-time", AT(FLAG, always_time)},
+        YPI_OPTION_MISSING(struct request, missing_fails),
+        {"history", AT(WORD, report.history)},
+        YPI_OPTIONS_OUT(struct request, report),
+        YPI_OPTION_VERBOSE(struct request, report),
+        YPI_OPTIONS_END,
+    };
+    const char **ids = ypi_calloc((size_t)argc + 1, sizeof *ids);
+    *r = (struct request){
+        .head = "HEAD", .threshold = YPI_THRESHOLD, .error = YPI_ERROR, .budget = INFINITY};
+    r->cases.ids = ids;
+    if (!ypi_arguments_read(
+            &(struct ypi_arguments){
+                .options = options, .values = r, .words = ids, .word_count = &r->cases.id_count},
+            argc, argv))
+        return false;
+    if ((r->base != NULL) != (r->baseline != NULL))
+        return true;
+    ypi_usage_error(
+        argc, argv, argc,
+        r->base == NULL
+            ? "--base: a revision is wanted, such as main or v1.2; or --baseline and a stored run"
+            : "--base and --baseline: one of them is wanted");
+    return false;
+}
+
 int ypi_gate_command(int argc, char **argv)
 {
-    struct ypi_request r;
-    bool right = ypi_request_read(&r, argc, argv);
+    struct request r;
+    bool right = read_request(&r, argc, argv);
     struct gate g = {.r = &r, .stop = ypi_interrupt_watch()};
     int code = YPI_GATE_USAGE;
     if (right && ypi_recipe_read(&g.recipe))

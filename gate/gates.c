@@ -6,6 +6,7 @@
 #include "base/text/output.h"
 #include "base/text/text.h"
 #include "gate/kept.h"
+#include "gate/options.h"
 #include "gate/report.h"
 #include "harness/history/history.h"
 
@@ -19,17 +20,11 @@ struct request {
     struct ypi_report report;
 };
 
-static int complain(enum yp_status status)
-{
-    fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
-    return status == YP_INVALID ? YPI_GATE_USAGE : YPI_GATE_INTERNAL;
-}
-
 static int show(const struct request *r)
 {
     struct ypi_comparisons found;
     enum yp_status status = ypi_kept_load(r->report.history, r->word, &found);
-    int code = status == YP_OK ? ypi_report_put(&r->report, &found) : complain(status);
+    int code = status == YP_OK ? ypi_report_put(&r->report, &found) : ypi_gate_error(status, NULL);
     ypi_comparisons_clear(&found);
     return code;
 }
@@ -66,7 +61,7 @@ static int list(const struct request *r)
 {
     sqlite3 *db = ypi_store_open(r->report.history);
     cJSON *gates = db != NULL ? ypi_gates_load(db, "", r->count) : NULL;
-    int code = gates != NULL ? YPI_GATE_FINE : complain(YP_IO);
+    int code = gates != NULL ? YPI_GATE_FINE : ypi_gate_error(YP_IO, NULL);
     const cJSON *row;
     cJSON_ArrayForEach(row, gates) put_gate(row);
     if (gates != NULL && gates->child == NULL)
@@ -76,22 +71,14 @@ static int list(const struct request *r)
     return code == YPI_GATE_FINE && ypi_flush() != YPI_COMMAND_OK ? YPI_GATE_INTERNAL : code;
 }
 
-#define WORD(member) .kind = YPI_OPTION_WORD, .offset = offsetof(struct request, member)
-
 int ypi_gates_command(int argc, char **argv)
 {
     struct request r = {.count = 20};
     static const struct ypi_option options[] = {
-        {.letter = 'n',
-         .kind = YPI_OPTION_INT,
-         .offset = offsetof(struct request, count),
-         .min = 1,
-         .max = 1000000},
-        {"history", WORD(report.history)},
-        {"json", WORD(report.json)},
-        {"markdown", WORD(report.markdown)},
-        {"verbose", 'v', .kind = YPI_OPTION_FLAG,
-         .offset = offsetof(struct request, report.verbose)},
+        {.letter = 'n', YPI_OPTION_AT(INT, struct request, count), .min = 1, .max = 1000000},
+        {"history", YPI_OPTION_AT(WORD, struct request, report.history)},
+        YPI_OPTIONS_OUT(struct request, report),
+        YPI_OPTION_VERBOSE(struct request, report),
         YPI_OPTIONS_END,
     };
     if (!ypi_arguments_read(

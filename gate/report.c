@@ -20,6 +20,14 @@ static void put_markdown(FILE *out, const void *all)
     ypi_summary_markdown(out, all);
 }
 
+int ypi_gate_error(enum yp_status status, const volatile bool *stop)
+{
+    if (stop != NULL && (status == YP_UNSUPPORTED || *stop))
+        return YPI_GATE_INTERRUPTED;
+    fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
+    return status == YP_INVALID ? YPI_GATE_USAGE : YPI_GATE_INTERNAL;
+}
+
 bool ypi_report_file(const char *path, void (*put)(FILE *out, const void *what), const void *what)
 {
     if (path == NULL)

@@ -3,6 +3,8 @@
 
 #include "gate/summary.h"
 
+#include <yieldpoint/device.h>
+
 struct ypi_report {
     const char *history;         /* NULL: the nearest */
     const char *json, *markdown; /* files; NULL: none; "-": the standard output, instead of text */
@@ -11,6 +13,10 @@ struct ypi_report {
 
 /* YPI_GATE_FINE, or YPI_GATE_INTERNAL after telling stderr what cannot be written. */
 int ypi_report_put(const struct ypi_report *report, const struct ypi_comparisons *all);
+
+/* Prints the last error and says which exit code is its own. With `stop` (NULL: none) set, or for
+ * YP_UNSUPPORTED there, it is an interruption, which needs no words. */
+int ypi_gate_error(enum yp_status status, const volatile bool *stop);
 
 /* For another outcome: with `put` into a file, "-": the standard output, NULL: none. False after
  * telling stderr. */

@@ -1,11 +1,14 @@
 /* yieldpoint bisect: which commit made a case worse. */
+#include "base/options/arguments.h"
 #include "base/text/text.h"
 #include "gate/bisect/bisection.h"
-#include "gate/bisect/request.h"
 #include "gate/engine.h"
 #include "gate/gate.h"
 #include "gate/interrupt.h"
+#include "gate/options.h"
+#include "gate/report.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +22,18 @@
 /* Of a set of commits: more are known by their hashes alone. */
 enum { DESCRIBED_MOST = 20 };
 
+/* Texts are those of the command line. */
+struct request {
+    const char *id; /* of the case */
+    const char *good, *bad;
+    double threshold, error, budget; /* as of the gate; of all steps together */
+    const char *options;             /* words for the suites; NULL: none */
+    bool first_parent;
+    struct ypi_report report;
+};
+
 struct bisect {
-    const struct ypi_bisect_request *r;
+    const struct request *r;
     const volatile bool *stop;
     struct ypi_recipe recipe;
     struct ypi_revision good, bad;
@@ -28,15 +41,6 @@ struct bisect {
     double error, seconds; /* what is left of both for the comparisons to come */
     struct ypi_bisection out;
 };
-
-/* An error that was printed, or an interruption, as an exit code. */
-static int exit_of(const struct bisect *b, enum yp_status status)
-{
-    if (status == YP_UNSUPPORTED || *b->stop)
-        return YPI_GATE_INTERRUPTED;
-    fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
-    return status == YP_INVALID ? YPI_GATE_USAGE : YPI_GATE_INTERNAL;
-}
 
 /* -- one comparison ------------------------------------------------------------------------ */
 
@@ -123,7 +127,7 @@ static int compare_ends(struct bisect *b)
     if (status == YP_OK && count != 1)
         return print_missing(b, count);
     if (status != YP_OK && (status != YP_UNSUPPORTED || b->out.id == NULL))
-        return exit_of(b, status);
+        return ypi_gate_error(status, b->stop);
     const struct ypi_comparison *worst = ypi_followed_choose(&b->out.first, b->out.id);
     b->out.follows = worst != NULL;
     b->out.whole = status == YP_OK;
@@ -298,7 +302,7 @@ static int run(struct bisect *b)
 {
     enum yp_status status = prepare(b);
     if (status != YP_OK)
-        return exit_of(b, status);
+        return ypi_gate_error(status, b->stop);
     b->error = b->r->error;
     b->seconds = b->r->budget;
     b->out.commit_count = b->commits.count;
@@ -312,10 +316,42 @@ static int run(struct bisect *b)
     return ypi_bisection_put(&b->r->report, &b->out);
 }
 
+#define OWN(read_, member) YPI_OPTION_OF(read_, struct request, member)
+#define AT(kind_, member) YPI_OPTION_AT(kind_, struct request, member)
+
+/* False after telling stderr what is wrong, where, and what is allowed. */
+static bool read_request(struct request *r, int argc, char **argv)
+{
+    static const struct ypi_option options[] = {
+        {"good", AT(WORD, good)},
+        {"bad", AT(WORD, bad)},
+        {"threshold", OWN(ypi_read_threshold, threshold)},
+        {"error", OWN(ypi_read_error, error)},
+        {"budget", OWN(ypi_read_budget, budget)},
+        {"options", AT(WORD, options)},
+        {"first-parent", AT(FLAG, first_parent)},
+        YPI_OPTIONS_OUT(struct request, report),
+        YPI_OPTION_VERBOSE(struct request, report),
+        YPI_OPTIONS_END,
+    };
+    *r = (struct request){.threshold = YPI_THRESHOLD, .error = YPI_ERROR, .budget = INFINITY};
+    if (!ypi_arguments_read(
+            &(struct ypi_arguments){.options = options, .values = r, .word = &r->id}, argc, argv))
+        return false;
+    const char *missing = r->id == NULL ? "which case? its id is wanted, as a suite's --co tells it"
+                          : r->good == NULL
+                              ? "--good: a revision is wanted that has not got worse yet"
+                          : r->bad == NULL ? "--bad: a revision is wanted that has got worse"
+                                           : NULL;
+    if (missing != NULL)
+        ypi_usage_error(argc, argv, argc, "%s", missing);
+    return missing == NULL;
+}
+
 int ypi_bisect_command(int argc, char **argv)
 {
-    struct ypi_bisect_request r;
-    bool right = ypi_bisect_request_read(&r, argc, argv);
+    struct request r;
+    bool right = read_request(&r, argc, argv);
     struct bisect b = {.r = &r, .stop = ypi_interrupt_watch()};
     int code = YPI_GATE_USAGE;
     if (right && ypi_recipe_read(&b.recipe))

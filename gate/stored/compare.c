@@ -19,12 +19,6 @@ struct request {
     struct ypi_report report;
 };
 
-static int complain(enum yp_status status)
-{
-    fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
-    return status == YP_INVALID ? YPI_GATE_USAGE : YPI_GATE_INTERNAL;
-}
-
 static int compare(const struct request *r, struct ypi_stored sides[2])
 {
     struct ypi_comparisons found = {
@@ -40,7 +34,7 @@ static int compare(const struct request *r, struct ypi_stored sides[2])
     enum yp_status status = ypi_stored_compare(&sides[0], &sides[1], &choice, &right, &found);
     int code = YPI_GATE_USAGE;
     if (status != YP_OK) {
-        code = complain(status);
+        code = ypi_gate_error(status, NULL);
     } else if (right && found.count == 0) {
         fputs("yieldpoint: no case of these runs is selected\n", stderr);
         code = YPI_GATE_UNSELECTED;
@@ -58,13 +52,13 @@ static int run(const struct request *r)
     enum yp_status status = YP_OK;
     for (int i = 0; i < 2 && status == YP_OK; i++)
         status = ypi_stored_find(r->words[i], r->report.history, &sides[i]);
-    int code = status == YP_OK ? compare(r, sides) : complain(status);
+    int code = status == YP_OK ? compare(r, sides) : ypi_gate_error(status, NULL);
     for (int i = 0; i < 2; i++)
         ypi_stored_clear(&sides[i]);
     return code;
 }
 
-#define WORD(member) .kind = YPI_OPTION_WORD, .offset = offsetof(struct request, member)
+#define WORD(member) YPI_OPTION_AT(WORD, struct request, member)
 
 static bool read_request(struct request *r, int argc, char **argv)
 {
@@ -75,10 +69,8 @@ static bool read_request(struct request *r, int argc, char **argv)
         {"error", YPI_OPTION_OF(ypi_read_error, struct request, error)},
         YPI_OPTION_MISSING(struct request, missing_fails),
         {"history", WORD(report.history)},
-        {"json", WORD(report.json)},
-        {"markdown", WORD(report.markdown)},
-        {"verbose", 'v', .kind = YPI_OPTION_FLAG,
-         .offset = offsetof(struct request, report.verbose)},
+        YPI_OPTIONS_OUT(struct request, report),
+        YPI_OPTION_VERBOSE(struct request, report),
         YPI_OPTIONS_END,
     };
     if (!ypi_arguments_read(

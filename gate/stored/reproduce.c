@@ -35,14 +35,6 @@ struct reproducing {
     const char *program;
 };
 
-static int exit_of(const struct reproducing *p, enum yp_status status)
-{
-    if (status == YP_UNSUPPORTED || *p->stop)
-        return YPI_GATE_INTERRUPTED;
-    fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
-    return status == YP_INVALID ? YPI_GATE_USAGE : YPI_GATE_INTERNAL;
-}
-
 /* -- what was stored ----------------------------------------------------------------------- */
 
 /* YPI_GATE_FINE, or why not after telling stderr. */
@@ -54,7 +46,7 @@ static int find(struct reproducing *p)
     bool one = rows != NULL && cJSON_GetArraySize(rows) == 1;
     int code = YPI_GATE_FINE;
     if (rows == NULL) {
-        code = exit_of(p, yp_last_status());
+        code = ypi_gate_error(yp_last_status(), p->stop);
     } else if (!one) {
         ypi_print_not_named(p->r->word, rows, as);
         code = YPI_GATE_UNSELECTED;
@@ -66,7 +58,7 @@ static int find(struct reproducing *p)
         code = YPI_GATE_USAGE;
     } else if ((p->old = ypi_document_of_result(db, ypi_text_of(rows->child, "id"), false)) ==
                NULL) {
-        code = exit_of(p, yp_last_status());
+        code = ypi_gate_error(yp_last_status(), p->stop);
     }
     cJSON_Delete(rows);
     sqlite3_close(db);
@@ -241,7 +233,8 @@ static int put(const struct reproducing *p, const cJSON *new_one, struct ypi_sto
         ypi_comparisons_note(&found, "the environment is the same");
     bool right = false;
     enum yp_status status = ypi_stored_compare(&sides[0], &sides[1], &choice, &right, &found);
-    int code = status == YP_OK && right ? ypi_report_put(&report, &found) : exit_of(p, status);
+    int code = status == YP_OK && right ? ypi_report_put(&report, &found)
+                                        : ypi_gate_error(status, p->stop);
     if (code == YPI_GATE_FINE)
         code = ypi_summary_exit(&found);
     ypi_comparisons_clear(&found);
@@ -256,7 +249,7 @@ static int compare(const struct reproducing *p, const cJSON *new_one, const char
     for (int i = 0; i < 2 && status == YP_OK; i++)
         status =
             ypi_stored_of_run(ypi_text_of(part(documents[i], "run"), "id"), history, &sides[i]);
-    int code = status == YP_OK ? put(p, new_one, sides) : exit_of(p, status);
+    int code = status == YP_OK ? put(p, new_one, sides) : ypi_gate_error(status, p->stop);
     for (int i = 0; i < 2; i++)
         ypi_stored_clear(&sides[i]);
     return code;
@@ -290,14 +283,14 @@ static int run(struct reproducing *p)
         return code;
     enum yp_status status = choose_program(p);
     if (status != YP_OK)
-        return exit_of(p, status);
+        return ypi_gate_error(status, p->stop);
     struct ypi_workplace workplace = {.lock = -1};
     char *history = history_of(p, &workplace);
     double place = 0;
     cJSON *new_one = NULL;
     if (history == NULL || (status = last_place(history, &place)) != YP_OK ||
         (status = run_again(p, history)) != YP_OK || (new_one = newest(p, history, place)) == NULL)
-        code = exit_of(p, status != YP_OK ? status : yp_last_status());
+        code = ypi_gate_error(status != YP_OK ? status : yp_last_status(), p->stop);
     else
         code = compare(p, new_one, history);
     cJSON_Delete(new_one);
@@ -306,7 +299,7 @@ static int run(struct reproducing *p)
     return code;
 }
 
-#define WORD(member) .kind = YPI_OPTION_WORD, .offset = offsetof(struct request, member)
+#define WORD(member) YPI_OPTION_AT(WORD, struct request, member)
 
 static bool read_request(struct request *r, int argc, char **argv)
 {
@@ -316,8 +309,7 @@ static bool read_request(struct request *r, int argc, char **argv)
         {"error", YPI_OPTION_OF(ypi_read_error, struct request, error)},
         {"history", WORD(report.history)},
         YPI_STORE_VERBOSE,
-        {"json", WORD(report.json)},
-        {"markdown", WORD(report.markdown)},
+        YPI_OPTIONS_OUT(struct request, report),
         YPI_OPTIONS_END,
     };
     if (!ypi_arguments_read(
