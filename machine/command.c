@@ -289,11 +289,13 @@ static bool complete(sqlite3 *db, const char *machine, struct report *report, bo
     }
     if (any)
         measure(report, wanted, host, path);
-    bool ok = !host || ypi_figures_store(db, machine, &report->figures) == YP_OK;
+    bool ok = !host ||
+              ypi_ceilings_store(db, machine, report->figures.list, report->figures.count) == YP_OK;
     for (int i = 0; i < report->device_count && ok; i++) {
         char *key = ypi_device_key(machine, &report->devices[i]);
         if (wanted[i] && report->devices[i].figures.count > 0)
-            ok = ypi_figures_store(db, key, &report->devices[i].figures) == YP_OK;
+            ok = ypi_ceilings_store(db, key, report->devices[i].figures.list,
+                                    report->devices[i].figures.count) == YP_OK;
         free(key);
     }
     return ok;

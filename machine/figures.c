@@ -70,12 +70,6 @@ void ypi_figures_sort(struct ypi_figures *figures)
 
 /* -- the history's table ------------------------------------------------------------------- */
 
-enum yp_status ypi_figures_store(sqlite3 *db, const char *machine,
-                                 const struct ypi_figures *figures)
-{
-    return ypi_ceilings_store(db, machine, figures->list, figures->count);
-}
-
 enum yp_status ypi_figures_load(sqlite3 *db, const char *machine, struct ypi_figures *figures)
 {
     cJSON *rows = ypi_ceilings_load(db, machine);

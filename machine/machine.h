@@ -21,10 +21,6 @@ void ypi_figures_add_runs(struct ypi_figures *figures, const struct ypi_figure *
 /* Sorts by ceiling, then level of memory, instruction set and number of threads. */
 void ypi_figures_sort(struct ypi_figures *figures);
 
-/* Replaces all stored figures of this machine. */
-enum yp_status ypi_figures_store(sqlite3 *db, const char *machine,
-                                 const struct ypi_figures *figures);
-
 /* Adds all stored figures of this machine. */
 enum yp_status ypi_figures_load(sqlite3 *db, const char *machine, struct ypi_figures *figures);
 

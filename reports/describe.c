@@ -1,10 +1,7 @@
-#include "reports/describe.h"
+#include "reports/print.h"
 
 #include "harness/history/history.h"
-#include "reports/accelerator.h"
 #include "reports/format.h"
-#include "reports/measurement.h"
-#include "reports/runs.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -51,6 +51,11 @@ const char *ypi_rate(double rate, const char *unit)
     return out;
 }
 
+const char *ypi_plural(long long count)
+{
+    return count == 1 ? "" : "s";
+}
+
 void ypi_format_measurement(char out[YPI_FIGURE_MAX], const cJSON *measurement, double seconds)
 {
     double items = ypi_real(measurement, "items");

@@ -21,6 +21,9 @@ void ypi_format_measurement(char out[YPI_FIGURE_MAX], const cJSON *measurement, 
 /* ", 0.61 of fp32": which part of what bounds it here; "" where that is not known. */
 void ypi_format_part(char out[YPI_FIGURE_MAX], const cJSON *measurement);
 
+/* "" or "s". */
+const char *ypi_plural(long long count);
+
 /* To the standard output. A control character becomes '?', so that what a case wrote does not
  * take hold of the terminal. */
 

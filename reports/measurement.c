@@ -1,11 +1,9 @@
-#include "reports/measurement.h"
+#include "reports/print.h"
 
 #include "base/numbers/stats.h"
 #include "base/text/text.h"
 #include "harness/history/history.h"
-#include "reports/accelerator.h"
 #include "reports/format.h"
-#include "reports/noise.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "reports/noise.h"
+#include "reports/print.h"
 
 #include "base/text/text.h"
 #include "harness/history/history.h"

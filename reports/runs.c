@@ -1,4 +1,4 @@
-#include "reports/runs.h"
+#include "reports/print.h"
 
 #include "harness/history/history.h"
 #include "reports/format.h"

@@ -4,9 +4,7 @@
 #include "base/options/arguments.h"
 #include "base/text/output.h"
 #include "harness/history/history.h"
-#include "reports/accelerator.h"
-#include "reports/describe.h"
-#include "reports/runs.h"
+#include "reports/print.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "reports/reports.h"
 
 #include "base/text/output.h"
-#include "reports/runs.h"
+#include "reports/print.h"
 
 #include <stdio.h>
 #include <string.h>

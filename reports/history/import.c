@@ -3,26 +3,22 @@
 
 #include "base/text/output.h"
 #include "base/text/text.h"
+#include "reports/format.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *plural(long long count)
-{
-    return count == 1 ? "" : "s";
-}
-
 static void print(const char *from, const struct ypi_imported *i)
 {
-    printf("%s: %lld run%s new", from, i->runs_new, plural(i->runs_new));
+    printf("%s: %lld run%s new", from, i->runs_new, ypi_plural(i->runs_new));
     if (i->runs_completed > 0)
         printf(", %lld completed", i->runs_completed);
     printf(", %lld already there; %lld result%s new, %lld already there", i->runs_there,
-           i->results_new, plural(i->results_new), i->results_there);
+           i->results_new, ypi_plural(i->results_new), i->results_there);
     if (i->gates > 0)
-        printf("; %lld gate%s", i->gates, plural(i->gates));
+        printf("; %lld gate%s", i->gates, ypi_plural(i->gates));
     if (i->ceilings > 0)
-        printf("; %lld ceiling%s", i->ceilings, plural(i->ceilings));
+        printf("; %lld ceiling%s", i->ceilings, ypi_plural(i->ceilings));
     putchar('\n');
 }
 

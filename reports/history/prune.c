@@ -36,21 +36,17 @@ static double size_of(const char *path)
     return stat(path, &s) == 0 ? (double)s.st_size : 0;
 }
 
-static const char *plural(long long count)
-{
-    return count == 1 ? "" : "s";
-}
-
 static void print(const struct request *r, const struct ypi_pruned *p)
 {
     const char *would = r->dry_run ? "would be " : "";
     if (r->samples)
-        printf("samples of %lld result%s %sdropped\n", p->results, plural(p->results), would);
+        printf("samples of %lld result%s %sdropped\n", p->results, ypi_plural(p->results), would);
     else
         printf("%lld result%s %sdeleted, with %lld run%s and %lld case%s\n", p->results,
-               plural(p->results), would, p->runs, plural(p->runs), p->cases, plural(p->cases));
+               ypi_plural(p->results), would, p->runs, ypi_plural(p->runs), p->cases,
+               ypi_plural(p->cases));
     if (p->gates > 0)
-        printf("%lld gate%s %sdeleted\n", p->gates, plural(p->gates), would);
+        printf("%lld gate%s %sdeleted\n", p->gates, ypi_plural(p->gates), would);
 }
 
 /* The results are deleted whether or not this is possible. */

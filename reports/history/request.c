@@ -58,25 +58,28 @@ char *ypi_read_commit(void *values, const struct ypi_option *option, const char 
     return NULL;
 }
 
+static char *read_span(const char *text, struct ypi_span *out)
+{
+    return ypi_parse_time(text, ypi_wall_clock(), out) ? NULL : ypi_strdup(YPI_TIME_ALLOWED);
+}
+
 char *ypi_read_since(void *values, const struct ypi_option *option, const char *text)
 {
-    struct ypi_span span;
+    struct ypi_span span = {0};
     (void)option;
-    if (!ypi_parse_time(text, ypi_wall_clock(), &span))
-        return ypi_strdup(YPI_TIME_ALLOWED);
+    char *allowed = read_span(text, &span);
     filter_of(values)->since = span.first;
-    return NULL;
+    return allowed;
 }
 
 /* The day, minute or second that is named belongs to it. */
 char *ypi_read_until(void *values, const struct ypi_option *option, const char *text)
 {
-    struct ypi_span span;
+    struct ypi_span span = {0};
     (void)option;
-    if (!ypi_parse_time(text, ypi_wall_clock(), &span))
-        return ypi_strdup(YPI_TIME_ALLOWED);
+    char *allowed = read_span(text, &span);
     filter_of(values)->before = span.past;
-    return NULL;
+    return allowed;
 }
 
 bool ypi_history_read(const struct ypi_arguments *a, int argc, char **argv)

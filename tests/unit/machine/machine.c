@@ -82,7 +82,8 @@ Test(machine, figures_come_back_as_they_were)
     all[1].rate = all[1].low = all[1].high = NAN;
     all[2].threads = 1;
     sqlite3 *db = open_history();
-    cr_assert_eq(ypi_figures_store(db, "here", &figures), YP_OK, "%s", yp_last_error());
+    cr_assert_eq(ypi_ceilings_store(db, "here", figures.list, figures.count), YP_OK, "%s",
+                 yp_last_error());
     sqlite3_close(db);
     db = open_history();
     struct ypi_figures got = load(db, "here");
@@ -100,12 +101,13 @@ Test(machine, new_figures_take_the_place_of_all_old_ones)
     struct ypi_figure other = copy;
     struct ypi_figures figures = {.list = &one, .count = 1};
     sqlite3 *db = open_history();
-    cr_assert_eq(ypi_figures_store(db, "here", &figures), YP_OK);
-    cr_assert_eq(ypi_figures_store(db, "there", &figures), YP_OK);
+    cr_assert_eq(ypi_ceilings_store(db, "here", figures.list, figures.count), YP_OK);
+    cr_assert_eq(ypi_ceilings_store(db, "there", figures.list, figures.count), YP_OK);
     snprintf(other.level, sizeof other.level, "L1");
     other.rate = 5;
     figures.list = &other;
-    cr_assert_eq(ypi_figures_store(db, "here", &figures), YP_OK, "%s", yp_last_error());
+    cr_assert_eq(ypi_ceilings_store(db, "here", figures.list, figures.count), YP_OK, "%s",
+                 yp_last_error());
     struct ypi_figures here = load(db, "here");
     struct ypi_figures there = load(db, "there");
     cr_assert(here.count == 1 && there.count == 1);
@@ -123,9 +125,9 @@ Test(machine, figures_are_stored_all_or_none)
     struct ypi_figures good = {.list = twice, .count = 1};
     struct ypi_figures bad = {.list = twice, .count = 2};
     sqlite3 *db = open_history();
-    cr_assert_eq(ypi_figures_store(db, "here", &good), YP_OK);
+    cr_assert_eq(ypi_ceilings_store(db, "here", good.list, good.count), YP_OK);
     twice[0].rate = twice[1].rate = 7;
-    cr_expect_eq(ypi_figures_store(db, "here", &bad), YP_IO);
+    cr_expect_eq(ypi_ceilings_store(db, "here", bad.list, bad.count), YP_IO);
     cr_expect_not_null(strstr(yp_last_error(), "history.db"), "%s", yp_last_error());
     struct ypi_figures got = load(db, "here");
     cr_assert_eq(got.count, 1);
@@ -294,7 +296,8 @@ static void store_here(void)
     all[2].rate = all[2].low = all[2].high = NAN;
     cr_assert_not_null(ypi_topology());
     sqlite3 *db = open_history();
-    cr_assert_eq(ypi_figures_store(db, ypi_topology()->fingerprint, &figures), YP_OK);
+    cr_assert_eq(ypi_ceilings_store(db, ypi_topology()->fingerprint, figures.list, figures.count),
+                 YP_OK);
     sqlite3_close(db);
 }
 
