@@ -4,7 +4,6 @@
 #include "base/system/clock.h"
 #include "base/system/thread.h"
 #include "device/ceiling/kernels.h"
-#include "device/cpu/levels.h"
 
 #include <math.h>
 #include <pthread.h>

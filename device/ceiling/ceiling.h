@@ -1,13 +1,13 @@
 /* Probes of ceilings: short runs of kernels that do nothing but what the ceiling is about. */
 #pragma once
 
+#include "device/cpu/levels.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <yieldpoint/ceiling.h>
 #include <yieldpoint/device.h>
 #include <yieldpoint/isa.h>
-
-enum { YPI_LEVELS_MAX = 6 };
 
 /* Those from here on are accelerators' alone. */
 enum { YPI_CPU_CEILINGS = YP_INT32 + 1 };
@@ -28,22 +28,6 @@ static inline bool ypi_is_traffic(enum yp_ceiling ceiling)
 {
     return ypi_is_memory_traffic(ceiling) || ypi_is_transfer(ceiling);
 }
-
-/* A level of memory as `threads` processors of this process see it. */
-struct ypi_level {
-    char name[8];   /* "L1", "L2", "L3", "memory" */
-    size_t size;    /* bytes of one instance; memory: 0 */
-    size_t total;   /* of all instances that these processors have; memory: four times the caches */
-    size_t working; /* bytes that a probe of this level touches on each thread */
-};
-
-/* The caches from the nearest on and, last, memory; returns how many (at most `capacity`). Read
- * from the kernel's files once and kept. */
-int ypi_levels(int threads, struct ypi_level *out, int capacity);
-
-/* The nearest level whose caches hold `footprint` bytes spread over `threads` processors (a cache
- * that several of them share counts once); 0 bytes: memory. */
-struct ypi_level ypi_level_of(double footprint, int threads);
 
 struct ypi_probe;
 

@@ -1,11 +1,26 @@
 /* Processors and levels of memory, from what the kernel tells of them. */
 #pragma once
 
-#include "device/ceiling/ceiling.h"
-
 #include <sched.h>
+#include <stddef.h>
 
-enum { YPI_PROCESSORS_MAX = 1024, YPI_CACHE_LEVELS = 4 };
+enum { YPI_PROCESSORS_MAX = 1024, YPI_CACHE_LEVELS = 4, YPI_LEVELS_MAX = 6 };
+
+/* A level of memory as `threads` processors of this process see it. */
+struct ypi_level {
+    char name[8];   /* "L1", "L2", "L3", "memory" */
+    size_t size;    /* bytes of one instance; memory: 0 */
+    size_t total;   /* of all instances that these processors have; memory: four times the caches */
+    size_t working; /* bytes that a probe of this level touches on each thread */
+};
+
+/* The caches from the nearest on and, last, memory; returns how many (at most `capacity`). Read
+ * from the kernel's files once and kept. */
+int ypi_levels(int threads, struct ypi_level *out, int capacity);
+
+/* The nearest level whose caches hold `footprint` bytes spread over `threads` processors (a cache
+ * that several of them share counts once); 0 bytes: memory. */
+struct ypi_level ypi_level_of(double footprint, int threads);
 
 /* Data caches of one processor, 0: there is none. A cache that processors share has the number of
  * the first of them as its owner. */
