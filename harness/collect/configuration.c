@@ -116,10 +116,8 @@ static bool same_option(const struct ypi_option *a, const struct ypi_option *b)
 static bool is_asked(const struct ypi_option *option)
 {
     static const char *const asking[] = {"show-config", "help", "version", "markers"};
-    for (size_t i = 0; i < sizeof asking / sizeof *asking; i++)
-        if (option->name != NULL && strcmp(option->name, asking[i]) == 0)
-            return true;
-    return false;
+    return option->name != NULL &&
+           ypi_list_has(asking, sizeof asking / sizeof *asking, option->name);
 }
 
 /* All values that were given to an option that keeps all of them, else the one that holds. */

@@ -46,25 +46,20 @@ static const char *callgrind_absent(void)
     return reason;
 }
 
-bool ypi_callgrind_wanted(const struct yp_case *c)
+bool ypi_count_wanted(const struct yp_case *c)
 {
     return !c->test->parallel && c->test->relation.kind == YP_RELATION_NONE;
 }
 
 const char *ypi_callgrind_refuses(const struct yp_case *c)
 {
-    if (!ypi_callgrind_wanted(c))
+    if (!ypi_count_wanted(c))
         return NULL;
     if (c->test->command != NULL)
         return "instructions are counted in this program, not in a command";
     if (ypi_on_accelerator(c))
         return "Callgrind counts instructions of the CPU only";
     return callgrind_absent();
-}
-
-bool ypi_audit_wanted(const struct yp_case *c)
-{
-    return !c->test->parallel && c->test->relation.kind == YP_RELATION_NONE;
 }
 
 static const char *only_devices(void)
@@ -89,7 +84,7 @@ static const char *only_devices(void)
 
 const char *ypi_audit_refuses(const struct yp_case *c)
 {
-    if (!ypi_audit_wanted(c))
+    if (!ypi_count_wanted(c))
         return NULL;
     if (c->test->command != NULL)
         return "--audit counts the work of this program, not of a command";

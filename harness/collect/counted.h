@@ -4,13 +4,10 @@
 #include "harness/vocabulary/case.h"
 
 /* Whether a case has something to be counted, which one that times nothing has not. */
-bool ypi_callgrind_wanted(const struct yp_case *c);
+bool ypi_count_wanted(const struct yp_case *c);
 
 /* NULL when it can be counted here or has nothing to count, else the reason. Static text. */
 const char *ypi_callgrind_refuses(const struct yp_case *c);
-
-/* The same of --audit. */
-bool ypi_audit_wanted(const struct yp_case *c);
 
 /* NULL when it may be counted or has nothing to count, else the reason. Static text. Whether the
  * device permits it is known in the case's process only. */

@@ -155,18 +155,10 @@ static char *read_rootdir(void *values, const struct ypi_option *option, const c
     return NULL;
 }
 
-static char *write_rootdir(const void *values, const struct ypi_option *option)
+static char *write_path(const void *values, const struct ypi_option *option)
 {
-    const struct ypi_options *o = values;
-    (void)option;
-    return o->rootdir != NULL ? ypi_strdup(o->rootdir) : NULL;
-}
-
-static char *write_budgets(const void *values, const struct ypi_option *option)
-{
-    const struct ypi_options *o = values;
-    (void)option;
-    return o->budgets != NULL ? ypi_strdup(o->budgets) : NULL;
+    const char *path = *(char *const *)((const char *)values + option->offset);
+    return path != NULL ? ypi_strdup(path) : NULL;
 }
 
 static char *read_isa(void *values, const struct ypi_option *option, const char *text)
@@ -289,7 +281,8 @@ static const struct ypi_option common[] = {
      "whether speed budgets may fail a case (judge); off: time nothing", AT(CHOICE, speed),
      .choices = "judge record off", .again = 14},
     {"budgets", 0, "FILE", "in place of the files that tests refer to (yp_budget_file)",
-     READ(read_budgets), .write = write_budgets, .again = 16},
+     READ(read_budgets), .offset = offsetof(struct ypi_options, budgets), .write = write_path,
+     .again = 16},
     {"noisy", 0, "fail|report", "what an undecided speed budget means (report)",
      AT(CHOICE, noisy_fails), .choices = "report fail"},
     {"confirm", 0, "N", "fresh processes asked before a budget fails (3)", COUNT(confirmations, 0)},
@@ -345,7 +338,7 @@ static const struct ypi_option common[] = {
     {"config-file", 'c', "FILE", "this one instead of the yieldpoint.ini that is found",
      AT(PATH, config)},
     {"rootdir", 0, "DIR", "the project's directory, instead of the one that is found",
-     READ(read_rootdir), .write = write_rootdir},
+     READ(read_rootdir), .offset = offsetof(struct ypi_options, rootdir), .write = write_path},
     {"show-config", 0, NULL, "print every option's value and where it comes from",
      AT(FLAG, show_config)},
     {"markers", 0, NULL, "list the registered tags", AT(FLAG, markers)},

@@ -192,9 +192,7 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
     fclose(runner.out);
     ypi_plan_clear(&plan);
     ypi_history_close(runner.history);
-    for (int i = 0; i < option_count; i++)
-        free(options[i]);
-    free(options);
+    ypi_list_free(options, option_count);
     ypi_environment_clear(&environment);
     /* In TAP the lines carry the failures; a status as well would make them an error of the
      * program to meson. */

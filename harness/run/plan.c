@@ -330,8 +330,8 @@ struct ypi_job ypi_job_of(const struct ypi_item *item, const struct ypi_options 
     job.speed_judged = o->speed == YPI_SPEED_JUDGE && o->turns == NULL;
     job.slowdown = o->slowdown;
     job.untimed = o->speed == YPI_SPEED_OFF || o->fail_each;
-    job.instructions = o->instructions && ypi_callgrind_wanted(c);
-    job.audit = o->audit && ypi_audit_wanted(c);
+    job.instructions = o->instructions && ypi_count_wanted(c);
+    job.audit = o->audit && ypi_count_wanted(c);
     job.fail_allocation = ypi_item_fails(item, o);
     job.once = o->fail_each;
     /* The next case in the same process would be bound like the one before. */
