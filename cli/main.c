@@ -61,6 +61,14 @@ static const struct command {
      "      --probe: runs a suite with all that it times taking twice as long and lists the cases\n"
      "      that stay green",
      ypi_report_budgets, false},
+    {"baseline",
+     "[-m EXPR] [-k EXPR] [ID...] [--update] [--write FILE] [--file FILE] [--json] [-v]",
+     "what kinds of machines reached for each case, which later runs are compared with;\n"
+     "      --update: takes over what was measured since, into [baseline] file of yieldpoint.ini "
+     "or\n"
+     "      --file, else into the file beside the history; --write: into another file, which a\n"
+     "      project may commit",
+     ypi_report_baseline, false},
     {"gate",
      "--base REV | --baseline RUNS [--head REV] [-m EXPR] [-k EXPR] [ID...] [--threshold 3%]\n"
      "      [--error 1%] [--budget TIME] [--instructions] [--always-time] [--options WORDS]\n"

@@ -28,6 +28,9 @@ void ypi_collection_clear(struct ypi_collection *c);
 /* A case's budgets and their texts; NULL: none. */
 void ypi_budgets_free(const struct yp_budget *budgets);
 
+/* Adds a budget that follows from a baseline; a declared one of the same thing stays. */
+void ypi_budgets_add_learned(struct yp_case *c, const struct yp_budget *b);
+
 /* For what a filter asks in vain: tells it and counts it as an error of the collection. */
 void ypi_collect_error(const struct yp_test *test, const char *message);
 

@@ -6,6 +6,7 @@
 #include "base/system/self.h"
 #include "base/system/thread.h"
 #include "base/text/text.h"
+#include "harness/baseline/baseline.h"
 #include "harness/case/life.h"
 #include "harness/collect/collect.h"
 #include "harness/collect/configuration.h"
@@ -174,11 +175,17 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
     struct ypi_runner runner = {.o = o, .session = &session, .out = take_output(o)};
     struct ypi_plan plan = {.directory_fd = -1, .memory = -1};
     enum ypi_exit code = YPI_EXIT_INTERNAL;
-    bool ready = ypi_reports_open(&runner.reports, &session, runner.out, &runner.totals) == YP_OK &&
+    struct ypi_attached baselines;
+    const bool right = ypi_baselines_attach(&baselines, o, &environment, c->cases, selected);
+    runner.exact_fails = baselines.exact_fails;
+    bool ready = right &&
+                 ypi_reports_open(&runner.reports, &session, runner.out, &runner.totals) == YP_OK &&
                  ypi_make_parents(o->history) == YP_OK;
     runner.history = ready ? ypi_history_open(o->history) : NULL;
-    if (runner.history == NULL || ypi_history_begin(runner.history, &record) != YP_OK ||
-        ypi_plan_make(&plan, c, selected, o, record.id) != YP_OK) {
+    if (!right) {
+        code = YPI_EXIT_USAGE;
+    } else if (runner.history == NULL || ypi_history_begin(runner.history, &record) != YP_OK ||
+               ypi_plan_make(&plan, c, selected, o, record.id) != YP_OK) {
         fprintf(stderr, "error: %s\n", yp_last_error());
         ypi_report(&runner.reports, YPI_RUN_DROPPED, NULL);
     } else {
@@ -192,6 +199,7 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
     fclose(runner.out);
     ypi_plan_clear(&plan);
     ypi_history_close(runner.history);
+    ypi_attached_clear(&baselines);
     ypi_list_free(options, option_count);
     ypi_environment_clear(&environment);
     /* In TAP the lines carry the failures; a status as well would make them an error of the

@@ -291,7 +291,7 @@ static bool can_run(const struct ypi_options *o, const struct ypi_plan *plan)
 /* Present in a program built with AddressSanitizer. */
 extern void __asan_init(void) __attribute__((weak));
 
-static struct ypi_judging judging(const struct ypi_options *o)
+static struct ypi_judging judging(const struct ypi_options *o, bool exact_fails)
 {
     bool whole = o->turns == NULL && !o->instructions && !o->audit && !o->fail_each;
     return (struct ypi_judging){.speed_judged = whole && o->speed == YPI_SPEED_JUDGE,
@@ -299,6 +299,8 @@ static struct ypi_judging judging(const struct ypi_options *o)
                                 .sanitized = __asan_init != NULL,
                                 .once = o->fail_each,
                                 .noisy_fails = o->noisy_fails,
+                                .baseline = o->baseline,
+                                .exact_fails = exact_fails,
                                 .confirmations = whole && !o->no_fork ? o->confirmations : 0};
 }
 
@@ -345,7 +347,7 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
 {
     now = runner;
     runner->plan = plan;
-    runner->how = judging(runner->o);
+    runner->how = judging(runner->o, runner->exact_fails);
     if (!can_run(runner->o, plan)) {
         runner->record_failed = true;
         ypi_report(&runner->reports, YPI_RUN_DROPPED, NULL);

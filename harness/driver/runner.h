@@ -13,6 +13,7 @@ struct ypi_runner {
     FILE *out;                  /* where results are printed: the program's own standard output */
     struct ypi_reports reports; /* open; ypi_run() ends them */
     struct ypi_totals totals;
+    bool exact_fails;   /* of baselines */
     bool record_failed; /* a result could not be stored; was reported */
     /* Set and kept by ypi_run(). */
     struct ypi_plan *plan;

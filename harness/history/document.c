@@ -438,7 +438,8 @@ struct ypi_figure_kind ypi_store_budget_kind(const cJSON *budget)
                                     .speed = k->speed,
                                     .any_sign = k->any_sign,
                                     .exact = k->memory != NULL || k->detail == YPI_COUNTER,
-                                    .ordinal = k->ordinal};
+                                    .ordinal = k->ordinal,
+                                    .relative = k->relative};
 }
 
 char *ypi_store_speed_kinds(void)

@@ -194,8 +194,9 @@ bool ypi_store_budget_measured(const cJSON *budget); /* whether there is a figur
 /* What the kind of such an element says of its figures. */
 struct ypi_figure_kind {
     bool at_least, speed, any_sign;
-    bool exact;   /* bytes and counts */
-    bool ordinal; /* places in a list */
+    bool exact;    /* bytes and counts */
+    bool ordinal;  /* places in a list */
+    bool relative; /* parts of a baseline */
 };
 struct ypi_figure_kind ypi_store_budget_kind(const cJSON *budget);
 /* ",min share,min rate,...,": the kinds of speed, for a query. The caller frees. */

@@ -4,6 +4,7 @@
 #include "base/system/clock.h"
 #include "base/text/figures.h"
 #include "base/text/text.h"
+#include "harness/judge/baseline.h"
 #include "harness/measure/count/counters.h"
 #include "harness/measure/noise.h"
 #include "harness/vocabulary/audit.h"
@@ -80,11 +81,12 @@ void ypi_judge_budgets(struct ypi_result *r, const struct ypi_judging *how)
     }
     const struct yp_budget *b = NULL;
     r->verdict_count = 0;
-    r->verdicts = ypi_calloc(YP_MAX_BUDGETS, sizeof *r->verdicts);
+    r->verdicts = ypi_calloc(YPI_MAX_BUDGETS, sizeof *r->verdicts);
     for (int next = 0; (b = ypi_next_budget(r->c, &next)) != NULL;) {
         struct ypi_verdict *v = &r->verdicts[r->verdict_count++];
         *v = ypi_budget_judge(r, b, how->speed_judged);
         excuse_crowded(r, v);
+        ypi_judge_baseline(v, how);
         if (not_judged(r->c, b->kind, how))
             v->met = isnan(v->measured) ? YPI_NOT_JUDGED : YPI_RECORDED;
     }
@@ -216,6 +218,7 @@ static void fail_verdict(struct ypi_result *r, const struct ypi_verdict *v)
     if (v->asked > 0)
         ypi_text_add(&message, "; %d of %d fresh %s say so too", v->confirmed, v->asked,
                      ypi_is_relation(r->c) ? "rounds" : "processes");
+    ypi_add_baseline(&message, r, v);
     char *finished = ypi_text_take(&message);
     ypi_result_fail(r, k->cause != 0 ? k->cause : YPI_CAUSE_BUDGET, NULL, 0, "%s", finished);
     free(finished);
@@ -438,12 +441,16 @@ void ypi_conclude(struct ypi_result *r, const struct ypi_judging *how,
         noisy = noisy || v->met == YPI_UNDECIDED;
         if (v->met == YPI_NOT_MET && cause == YPI_CAUSE_GRADIENT)
             continue; /* reported with its tensor and direction, below */
+        if (v->met == YPI_NOT_MET && ypi_fails_already(r, v))
+            continue;
         if (v->met == YPI_NOT_MET || (v->met == YPI_UNMEASURED && whole) ||
             (v->met == YPI_UNDECIDED && how->noisy_fails))
             fail_verdict(r, v);
     }
     judge_undeclared(r, left);
+    ypi_compare_exact(r, how);
     add_notes(r, noisy);
+    ypi_note_baselines(r);
     r->outcome = outcome_of(r, noisy);
 }
 

@@ -2,6 +2,7 @@
 #ifndef YPI_JUDGE_H
 #define YPI_JUDGE_H
 
+#include "harness/vocabulary/options.h"
 #include "harness/vocabulary/result.h"
 
 struct ypi_judging {
@@ -10,6 +11,8 @@ struct ypi_judging {
     bool sanitized;    /* AddressSanitizer's memory is resident too, but for commands */
     bool once;         /* each body runs once: neither speed nor growth is judged */
     bool noisy_fails;
+    enum ypi_baseline_mode baseline;
+    bool exact_fails;  /* a figure that differs from its exact baseline fails the case */
     int confirmations; /* fresh processes that must all agree before a budget of speed or of
                           resident memory fails a case; 0: this one decides */
 };

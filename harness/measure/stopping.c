@@ -12,12 +12,29 @@
  * are independent, 0.71 of it), and not before so many seconds. */
 #define SETTLED_PART 0.9
 #define SETTLED_SECONDS 0.5
+/* Half of the interval's width from which on a regression of a quarter can be seen. The baseline
+ * itself is known to the runner alone. */
+#define BASELINE_PRECISION 0.05
 /* Fewer shares than this have no interval of 99 %. */
 enum { SHARES_LEAST = 8 };
 
 enum decision { NO_BUDGET, UNDECIDED, DECIDED };
 
-static enum decision decision(struct yp_measurement *m)
+static double relative_half(const struct ypi_estimate *e)
+{
+    return (e->high - e->low) / 2 / e->median;
+}
+
+static bool is_narrow(const struct ypi_measured *m)
+{
+    return relative_half(&m->estimate) <= BASELINE_PRECISION &&
+           (m->share_count == 0 ||
+            (m->share_count >= SHARES_LEAST &&
+             relative_half(&m->share_estimate) <= BASELINE_PRECISION));
+}
+
+/* `still`: the interval will not become narrower. */
+static enum decision decision(struct yp_measurement *m, bool still)
 {
     const struct yp_budget *b = NULL;
     enum decision all = NO_BUDGET;
@@ -26,16 +43,13 @@ static enum decision decision(struct yp_measurement *m)
             continue;
         struct ypi_verdict v = {.budget = b, .met = YPI_UNMEASURED};
         ypi_budget_judge_speed(&v, &m->measured);
-        bool sure = v.met != YPI_UNDECIDED &&
-                    (b->kind != YP_BUDGET_MIN_SHARE || m->measured.share_count >= SHARES_LEAST);
+        bool sure = b->kind == YP_BUDGET_MAX_REGRESSION
+                        ? still || is_narrow(&m->measured)
+                        : v.met != YPI_UNDECIDED && (b->kind != YP_BUDGET_MIN_SHARE ||
+                                                     m->measured.share_count >= SHARES_LEAST);
         all = sure && all != UNDECIDED ? DECIDED : UNDECIDED;
     }
     return all;
-}
-
-static double relative_half(const struct ypi_estimate *e)
-{
-    return (e->high - e->low) / 2 / e->median;
 }
 
 static bool settled(struct yp_measurement *m, double elapsed)
@@ -58,7 +72,8 @@ static bool looked_at(struct yp_measurement *m, double elapsed, enum ypi_stop *w
     measured->cpu_estimate =
         ypi_estimate(measured->cpu, measured->cpu != NULL ? measured->count : 0);
     measured->share_estimate = ypi_estimate(measured->shares, measured->share_count);
-    enum decision decided = m->judged ? decision(m) : NO_BUDGET;
+    const bool is_settled = settled(m, elapsed);
+    enum decision decided = m->judged ? decision(m, is_settled) : NO_BUDGET;
     *why = YPI_STOP_DECIDED;
     if (decided != NO_BUDGET)
         return decided == DECIDED && elapsed >= fmin(DECISION_SECONDS, m->options.max_seconds / 4);
@@ -68,7 +83,7 @@ static bool looked_at(struct yp_measurement *m, double elapsed, enum ypi_stop *w
     if (relative_half(&measured->estimate) <= m->options.precision)
         return true;
     *why = YPI_STOP_SETTLED;
-    return settled(m, elapsed);
+    return is_settled;
 }
 
 bool ypi_stop_now(struct yp_measurement *m, enum ypi_stop *why)

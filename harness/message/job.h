@@ -3,6 +3,7 @@
 
 #include "device/cpu/binding.h"
 #include "device/cpu/topology.h"
+#include "harness/vocabulary/budget.h"
 #include "harness/vocabulary/case.h"
 
 #include <stdint.h>
@@ -17,7 +18,7 @@ struct ypi_job {
     int decl;    /* index among the test's cases, -1: none */
     struct ypi_setting settings[YPI_MAX_SETTINGS];
     int setting_count;
-    struct yp_budget budgets[YP_MAX_BUDGETS + 1]; /* ended by one of YP_BUDGET_NONE */
+    struct yp_budget budgets[YPI_MAX_BUDGETS + 1]; /* ended by one of YP_BUDGET_NONE */
     char device[16];
     uint64_t seed;
     int repeat;

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <yieldpoint/isa.h>
 
 /* A fact without a value, or without memory to keep it, is left out. */
 static void add(struct ypi_environment *e, const char *key, const char *format, ...)
@@ -67,6 +68,37 @@ static void add_processors(struct ypi_environment *e)
     }
     if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
         add(e, "cpu.allowed", "%d", CPU_COUNT(&allowed));
+}
+
+/* The line of /proc/cpuinfo that begins with `key`, up to its value; NULL: there is none. */
+static const char *cpuinfo_of(const char *text, const char *key)
+{
+    const size_t length = strlen(key);
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        const char *value = line + length + strspn(line + length, " \t");
+        if (strncmp(line, key, length) == 0 && *value == ':')
+            return value + 1 + strspn(value + 1, " \t");
+    }
+    return NULL;
+}
+
+/* Vendor, family and model, which tell processors apart that a hypervisor gives one name; where
+ * there are none, the name. And the instructions that may be used. */
+static void add_kind(struct ypi_environment *e)
+{
+    char text[4096];
+    const char *name = ypi_environment_get(e, "cpu.model");
+    const bool read = read_text("/proc/cpuinfo", text, sizeof text);
+    const char *vendor = read ? cpuinfo_of(text, "vendor_id") : NULL;
+    const char *family = read ? cpuinfo_of(text, "cpu family") : NULL;
+    const char *model = read ? cpuinfo_of(text, "model") : NULL;
+    if (vendor != NULL && family != NULL && model != NULL)
+        add(e, "cpu.signature", "%.*s %d-%d", (int)strcspn(vendor, "\n"), vendor, atoi(family),
+            atoi(model));
+    else if (name != NULL)
+        add(e, "cpu.signature", "%s", name);
+    add(e, "cpu.isa", "%s", yp_isa_name(yp_isa()));
 }
 
 static void add_governor(struct ypi_environment *e)
@@ -271,6 +303,7 @@ void ypi_environment_read(struct ypi_environment *e)
 {
     *e = (struct ypi_environment){0};
     add_processors(e);
+    add_kind(e);
     add_governor(e);
     add_virtualisation(e);
     add_quota(e);

@@ -6,6 +6,7 @@
 #include "harness/vocabulary/kinds/kind.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 void ypi_datum_text(struct ypi_datum *out, const char *text)
 {
@@ -105,6 +106,18 @@ static void get_slack(const struct ypi_stored_row *item, struct ypi_datum *out)
     out->type = YPI_A_REAL;
     out->real =
         ypi_budget_slack(budget_of(item), ((const struct ypi_verdict *)item->row)->measured);
+}
+
+static void get_baseline(const struct ypi_stored_row *item, struct ypi_datum *out)
+{
+    const struct ypi_baseline *b = ((const struct ypi_verdict *)item->row)->baseline;
+    char *text = b != NULL ? ypi_baseline_text(b) : NULL;
+    snprintf(out->made, sizeof out->made, "%s", text != NULL ? text : "");
+    free(text);
+    if (b != NULL)
+        take_made(out);
+    else
+        ypi_datum_text(out, NULL);
 }
 
 static void get_budget_detail(const struct ypi_stored_row *item, struct ypi_datum *out)
@@ -431,6 +444,7 @@ static const struct ypi_field verdict_fields[] = {
     FIELD(INT, "confirmed", M(confirmed), 3), /* of them, that said the same */
     MADE(REAL, "slack", get_slack, 5), /* allowed over measured; 1 and more when met */
     INSIDE(TEXT, "required", B(required), 5), /* who states the limit; NULL: nobody */
+    MADE(TEXT, "baseline", get_baseline, 8), /* that a regression is measured against */
 };
 #undef B
 #undef ROW

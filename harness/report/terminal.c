@@ -107,8 +107,11 @@ static void print_line(struct terminal *terminal, const struct ypi_result *r)
 static void print_whole(struct terminal *terminal, const struct ypi_result *r)
 {
     print_line(terminal, r);
-    if (!ypi_is_failure(r->outcome) && r->outcome != YPI_SKIPPED)
+    if (!ypi_is_failure(r->outcome) && r->outcome != YPI_SKIPPED) {
         ypi_print_verdicts(terminal->screen.out, r, true);
+        if (terminal->s->o->speed == YPI_SPEED_JUDGE)
+            ypi_print_lacking(terminal->screen.out, r);
+    }
 }
 
 /* Under -q without the paths of the files. */

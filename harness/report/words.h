@@ -41,6 +41,9 @@ char *ypi_reproduce_line(const struct ypi_session *s, const struct ypi_result *r
 
 /* A line a budget, indented, with its slack or without. */
 void ypi_print_verdicts(FILE *out, const struct ypi_result *r, bool slack);
+/* That a timed case has no baseline yet, and how many processes there are; where it has, or none
+ * was looked for, nothing. */
+void ypi_print_lacking(FILE *out, const struct ypi_result *r);
 
 /* Adds a line for each budget and bound that is met and loose. */
 void ypi_add_loose(struct ypi_text *out, const struct ypi_result *r);

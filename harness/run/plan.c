@@ -374,7 +374,7 @@ void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o, struct ypi
     job->places = places;
     for (int i = 0; i < job->setting_count; i++)
         job->settings[i].s = share(job->settings[i].s);
-    for (int i = 0; i < YP_MAX_BUDGETS; i++)
+    for (int i = 0; i < YPI_MAX_BUDGETS; i++)
         job->budgets[i].name = share(job->budgets[i].name);
     char **const texts[] = {&job->id,      &job->tags,   &job->root,
                             &job->channel, &job->output, &job->turns};

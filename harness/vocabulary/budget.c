@@ -143,7 +143,7 @@ double ypi_budget_slack(const struct yp_budget *budget, double measured)
 {
     const struct ypi_budget_kind *k = ypi_budget_kind(budget->kind);
     double slack = ypi_slack(budget->limit, measured, k->at_least);
-    bool ratio = measured > 0 && budget->limit > 0 && !k->ordinal;
+    bool ratio = measured > 0 && budget->limit > 0 && !k->ordinal && !k->relative;
     return ratio && isfinite(slack) ? slack : NAN;
 }
 
@@ -269,7 +269,7 @@ static void judge_one(const struct ypi_result *r, struct ypi_verdict *v, bool sp
     else if (k->memory != NULL)
         judge_memory(k, r, v);
     double beyond = (v->measured - b->limit) / fabs(b->limit);
-    v->distance = b->limit == 0 || k->ordinal ? NAN : k->at_least ? beyond : -beyond;
+    v->distance = b->limit == 0 || k->ordinal || k->relative ? NAN : k->at_least ? beyond : -beyond;
 }
 
 struct ypi_verdict ypi_budget_judge(const struct ypi_result *r, const struct yp_budget *budget,
@@ -281,6 +281,8 @@ struct ypi_verdict ypi_budget_judge(const struct ypi_result *r, const struct yp_
                             .low = NAN,
                             .high = NAN,
                             .distance = NAN};
+    if (ypi_budget_kind(budget->kind)->relative)
+        v.baseline = ypi_baseline_of(r->c, budget->name);
     judge_one(r, &v, speed_judged);
     return v;
 }

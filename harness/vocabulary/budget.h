@@ -3,6 +3,9 @@
 
 #include "harness/vocabulary/result.h"
 
+/* Those of a case with those that the baseline adds: one a measurement. */
+enum { YPI_MAX_BUDGETS = YP_MAX_BUDGETS + 16 };
+
 /* The verdict that one process's figures give. Needs the measurements' estimates. */
 struct ypi_verdict ypi_budget_judge(const struct ypi_result *r, const struct yp_budget *budget,
                                     bool speed_judged);

@@ -19,7 +19,7 @@ static const char codes[][3] = {"25", "3d", "3a", "3b", "23"}; /* behind a % */
 /* What the processor decides beside the work; NULL: the work alone. */
 static const char *why_not(const struct ypi_budget_kind *k, enum yp_counter counter)
 {
-    if (k->speed && !k->of_ceiling)
+    if (k->speed && !k->of_ceiling && !k->relative)
         return "rates and times hold on one machine only";
     if (k->alone != NULL)
         return "an order stands with its relation";
@@ -70,8 +70,14 @@ static void add_escaped(struct ypi_text *key, const char *name)
     }
 }
 
-/* The caller frees. */
-static char *unescaped(const char *text, size_t length)
+char *ypi_key_of_name(const char *name)
+{
+    struct ypi_text key = {0};
+    add_escaped(&key, name);
+    return ypi_text_take(&key);
+}
+
+char *ypi_key_name(const char *text, size_t length)
 {
     char *name = ypi_format("%.*s", (int)length, text), *to = name;
     for (const char *from = name; *from != '\0'; from++, to++) {
@@ -143,7 +149,7 @@ char *ypi_budget_of_key(struct yp_budget *out, const char *key)
     if (k->memory != NULL)
         b.memory = device ? YP_DEVICE : YP_HOST;
     else
-        b.name = unescaped(rest, length);
+        b.name = ypi_key_name(rest, length);
     *out = b;
     return NULL;
 }

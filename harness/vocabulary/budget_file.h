@@ -53,6 +53,10 @@ struct ypi_budget_section *ypi_budget_file_find(struct ypi_budget_file *file, co
  * caller frees. */
 char *ypi_budget_key(const struct yp_budget *budget);
 
+/* A name as it stands in a key, and the name of such a text of `length` bytes. The caller frees. */
+char *ypi_key_of_name(const char *name);
+char *ypi_key_name(const char *text, size_t length);
+
 /* What a key stands for, its name owned by the caller; the limit is left as it is. NULL, or what is
  * wrong with the key and what is allowed, which the caller frees. */
 char *ypi_budget_of_key(struct yp_budget *out, const char *key);

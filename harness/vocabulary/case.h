@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device/kind.h"
+#include "harness/vocabulary/baseline.h"
 
 #include <yieldpoint/case.h>
 #include <yieldpoint/test.h>
@@ -44,6 +45,7 @@ struct yp_case {
     const char *xfail;
     /* What it is held to: owned, with its texts; ended by one of YP_BUDGET_NONE. NULL: nothing. */
     const struct yp_budget *budgets;
+    const struct ypi_baselines *baselines; /* not owned; NULL: none were looked for */
     /* That it is given, in the order of .fixtures; owned. */
     struct yp_case **fixtures;
     int fixture_count;

@@ -24,6 +24,13 @@ enum ypi_speed {
     YPI_SPEED_OFF,    /* bodies run, nothing is timed */
 };
 
+/* --baseline; in the order of its choices. */
+enum ypi_baseline_mode {
+    YPI_BASELINE_JUDGE = 0,
+    YPI_BASELINE_REPORT, /* a regression is a note */
+    YPI_BASELINE_OFF,
+};
+
 /* What -r may ask for, apart from notes: failed, Error, skipped, xfailed, Xpassed, passed. */
 #define YPI_REPORT_LETTERS "fEsxXp"
 
@@ -102,6 +109,8 @@ struct ypi_options {
     union ypi_asked reports[YPI_REPORTERS_MAX]; /* of each reporter, in their order */
     char *turns;   /* path of a socket: see harness/measure/turns.h; NULL: none */
     char *budgets; /* whole path of a file in place of those of tests; NULL: those */
+    enum ypi_baseline_mode baseline;
+    char *baseline_file; /* whole path, in place of that of [baseline]; NULL: that one */
     enum ypi_speed speed;
     int noisy_fails;   /* 0 or 1 */
     double slowdown;   /* factor on every timed sample, 1 or more; 1: none */

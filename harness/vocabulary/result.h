@@ -248,6 +248,7 @@ struct ypi_verdict {
     double measured, low, high; /* in the budget's unit; low = high = measured when exact */
     double distance; /* (measured - limit) / limit, positive when on the good side; NaN: none */
     int asked, confirmed; /* fresh processes, or rounds, and those of them that said the same */
+    const struct ypi_baseline *baseline; /* of YP_BUDGET_MAX_REGRESSION, not owned; NULL: none */
 };
 
 struct ypi_memory {

@@ -298,6 +298,13 @@ static void summarize(struct ypi_budget_history *h, int machine_count)
     h->spread = (struct ypi_spread){NAN, NAN, NAN, NAN, NAN};
     if (h->figures.count > 0)
         h->spread = ypi_spread_of(&h->figures);
+    if (h->kind.relative) {
+        const double end =
+            h->figures.count > 0 ? ypi_quantile(h->low, (size_t)h->figures.count, 0.5) : NAN;
+        h->slack = NAN;
+        h->noticed = (1 + limit) / (1 + end);
+        return;
+    }
     h->slack = ypi_slack(limit, h->spread.typical, h->figures.at_least);
     double end = typical_end(h);
     double factor = h->figures.at_least ? h->slack * end : h->slack / end;
@@ -346,8 +353,8 @@ void ypi_budgets_suggest(struct ypi_budgets *b, double error, double slack)
             h->why_not = "required";
             continue;
         }
-        if (h->kind.ordinal) {
-            h->why_not = "an order";
+        if (h->kind.ordinal || h->kind.relative) {
+            h->why_not = h->kind.relative ? "of a baseline" : "an order";
             continue;
         }
         h->suggested = ypi_suggest(&h->figures, error, &h->why_not);

@@ -5,6 +5,7 @@
 #include "base/options/arguments.h"
 #include "base/text/output.h"
 #include "base/text/text.h"
+#include "harness/baseline/baseline.h"
 #include "harness/history/history.h"
 
 #include <errno.h>
@@ -37,9 +38,31 @@ static bool make_place(struct place *p)
     return true;
 }
 
+/* The baselines of the history that a run would have used. Without any there are none to copy. */
+static bool copy_baselines(const struct place *p)
+{
+    struct ypi_baseline_file file = {0};
+    char *history = ypi_store_path(NULL);
+    char *from = history != NULL ? ypi_baseline_path(history) : NULL;
+    char *to = ypi_baseline_path(p->history);
+    bool right = from == NULL || ypi_baseline_read(from, &file);
+    if (!right)
+        (void)yp_set_error(YP_INVALID, "%s is wrong", from);
+    if (right && file.count > 0)
+        right = ypi_baseline_write(to, &file) == YP_OK;
+    ypi_baseline_file_clear(&file);
+    free(history);
+    free(from);
+    free(to);
+    return right;
+}
+
 static void remove_place(struct place *p)
 {
     static const char *const ends[] = {"", "-wal", "-shm"};
+    char *baselines = ypi_baseline_path(p->history);
+    unlink(baselines);
+    free(baselines);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         char *name = ypi_format("%s%s", p->history, ends[i]);
         unlink(name);
@@ -241,7 +264,9 @@ int ypi_probe(const struct ypi_probe *probe)
     int code = YPI_COMMAND_OK;
     if (!make_place(&place))
         return ypi_file_error();
-    if (ran(probe, run_program(probe, place.history), &code))
+    if (!copy_baselines(&place))
+        code = ypi_file_error();
+    else if (ran(probe, run_program(probe, place.history), &code))
         code = tell(place.history, probe->json);
     remove_place(&place);
     return code;

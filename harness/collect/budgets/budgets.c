@@ -7,6 +7,7 @@
 #include "harness/vocabulary/relation.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +91,16 @@ void ypi_budgets_put(struct yp_budgets *all, const struct yp_budget *b)
     free((char *)(uintptr_t)before->required);
     before->limit = b->limit;
     before->required = copy(b->required);
+}
+
+void ypi_budgets_add_learned(struct yp_case *c, const struct yp_budget *b)
+{
+    struct yp_budgets all = {.of = (struct yp_budget *)(uintptr_t)c->budgets};
+    while (all.of != NULL && all.of[all.count].kind != YP_BUDGET_NONE)
+        all.count++;
+    if (all.count < YPI_MAX_BUDGETS && find(&all, b) == NULL)
+        append(&all, b);
+    c->budgets = all.of;
 }
 
 /* The budget at `i` of a declared list, with the requirement behind it. */

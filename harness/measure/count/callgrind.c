@@ -37,7 +37,7 @@ static char *beside(const char *channel, const char *ending)
 }
 
 /* The texts that a job points to. */
-enum { JOB_TEXTS = YPI_MAX_SETTINGS + YP_MAX_BUDGETS + 5 };
+enum { JOB_TEXTS = YPI_MAX_SETTINGS + YPI_MAX_BUDGETS + 5 };
 static void texts_of(struct ypi_job *job, char **texts[JOB_TEXTS])
 {
     int count = 0;
@@ -48,7 +48,7 @@ static void texts_of(struct ypi_job *job, char **texts[JOB_TEXTS])
     texts[count++] = &job->output;
     for (int i = 0; i < YPI_MAX_SETTINGS; i++)
         texts[count++] = (char **)(uintptr_t)&job->settings[i].s;
-    for (int i = 0; i < YP_MAX_BUDGETS; i++)
+    for (int i = 0; i < YPI_MAX_BUDGETS; i++)
         texts[count++] = (char **)(uintptr_t)&job->budgets[i].name;
 }
 

@@ -32,6 +32,7 @@ struct ypi_budget_kind {
     bool inside;      /* of what goes on inside of a process, so not of a command */
     bool host_only;   /* of memory: no device has it */
     bool ordinal;     /* limit and figure are places in a list: they have no ratio */
+    bool relative;    /* to what this kind of machine reached before: they have none either */
     enum ypi_budget_detail detail;
     int unjudged;         /* bits of enum ypi_unjudged */
     enum ypi_cause cause; /* of a failure; 0: YPI_CAUSE_BUDGET */

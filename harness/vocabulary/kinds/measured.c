@@ -1,7 +1,9 @@
 /* Budgets of a measurement: of its speed, and of what is counted. */
 #include "base/text/figures.h"
+#include "harness/vocabulary/baseline.h"
 #include "harness/vocabulary/kinds/kind.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -41,6 +43,38 @@ static void percentile(struct ypi_verdict *v, const struct ypi_measured *m)
         v->met = YPI_NOT_MET;
 }
 
+/* -- beside the baseline ------------------------------------------------------------------- */
+
+static void format_worse(char out[128], double value)
+{
+    snprintf(out, 128, "%.3g %% %s", 100 * fabs(value), value < 0 ? "better" : "worse");
+}
+
+/* A machine in its slower state is that much slower, and a little more. */
+#define WITHIN_SLOWER 1.1
+
+/* Not met where the whole interval is beyond the limit. An interval that holds it shows no
+ * regression. */
+static void regression(struct ypi_verdict *v, const struct ypi_measured *m)
+{
+    const struct ypi_baseline *b = v->baseline;
+    const struct ypi_estimate *e = NULL;
+    if (b == NULL)
+        return;
+    e = b->of == YPI_BASELINE_SHARE ? &m->share_estimate : &m->estimate;
+    if (e->count == 0)
+        return;
+    const double low = ypi_baseline_worse(b, b->typical, e->low);
+    const double high = ypi_baseline_worse(b, b->typical, e->high);
+    ypi_verdict_between(v, ypi_baseline_worse(b, b->typical, e->median), fmin(low, high),
+                        fmax(low, high));
+    if (v->met == YPI_UNDECIDED)
+        v->met = YPI_MET;
+    const double best = b->of == YPI_BASELINE_SHARE ? e->high : e->low;
+    if (v->met == YPI_NOT_MET && ypi_baseline_worse(b, b->slower, best) < WITHIN_SLOWER - 1)
+        v->met = YPI_UNDECIDED;
+}
+
 /* -- counts -------------------------------------------------------------------------------- */
 
 static void count(struct ypi_verdict *v, const struct ypi_measured *m)
@@ -69,6 +103,8 @@ const struct ypi_budget_kind ypi_measured_kinds[] = {
      .figure = ypi_format_seconds},
     {YP_BUDGET_MAX_CPU_TIME, "max cpu time", SPEED, OF(cpu_estimate), .of = " processor time", .inside = true,
      .figure = ypi_format_seconds},
+    {YP_BUDGET_MAX_REGRESSION, "max regression", SPEED, .measured = regression, .relative = true, .of = " beside its baseline", .figure = format_worse,
+     .undecided = "this machine has been that slow before, in the slower of two states: "},
     {YP_BUDGET_MAX_COUNT, "max count", .measured = count, .detail = YPI_COUNTER, .of = " an iteration",
      .inside = true, .unit = ""},
     {.name = NULL}};

@@ -99,9 +99,9 @@ static void expect_no_key(const char *key, const char *start)
     char *problem = ypi_budget_of_key(&b, key);
     cr_assert_not_null(problem, "%s", key);
     cr_expect_eq(strncmp(problem, start, strlen(start)), 0, "%s", problem);
-    cr_expect_not_null(strstr(problem, "; allowed are min share, max growth, ") != NULL
+    cr_expect_not_null(strstr(problem, "; allowed are min share, max regression, ") != NULL
                            ? problem
-                           : strstr(problem, ": allowed are min share, max growth, "),
+                           : strstr(problem, ": allowed are min share, max regression, "),
                        "%s", problem);
     cr_expect(b.kind == YP_BUDGET_NONE && b.name == NULL);
     free(problem);

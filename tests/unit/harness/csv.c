@@ -123,11 +123,12 @@ Test(csv, rows_of_a_judged_attempt)
                              .cpu_estimate = {.median = 1.5},
                              .share_estimate = {.median = 0.625}};
     struct ypi_value v = {.name = "ratio", .value = 2, .low = 1.5, .high = 2.5};
-    struct ypi_verdict verdicts[] = {{&budgets[0], YPI_NOT_MET, 0.25, 0.125, 0.375, -0.5, 3, 3},
-                                     {&budgets[1], YPI_UNMEASURED, NAN, NAN, NAN, NAN, 0, 0},
-                                     {&budgets[2], YPI_MET, 5, 5, 5, 0.5, 0, 0},
-                                     {&budgets[3], YPI_RECORDED, 0, 0, 0, NAN, 0, 0},
-                                     {&budgets[4], YPI_ABSENT, -NAN, NAN, NAN, NAN, 0, 0}};
+    struct ypi_verdict verdicts[] = {
+        {&budgets[0], YPI_NOT_MET, 0.25, 0.125, 0.375, -0.5, 3, 3, NULL},
+        {&budgets[1], YPI_UNMEASURED, NAN, NAN, NAN, NAN, 0, 0, NULL},
+        {&budgets[2], YPI_MET, 5, 5, 5, 0.5, 0, 0, NULL},
+        {&budgets[3], YPI_RECORDED, 0, 0, 0, NAN, 0, 0, NULL},
+        {&budgets[4], YPI_ABSENT, -NAN, NAN, NAN, NAN, 0, 0, NULL}};
     struct ypi_result r = {.c = &c,
                            .attempt = 2,
                            .outcome = YPI_FAILED,

@@ -201,11 +201,11 @@ static struct ypi_gradient gradients[] = {
 };
 
 static struct ypi_verdict verdicts[] = {
-    {&budgets[0], YPI_UNDECIDED, 9e5, 8e5, 11e5, -0.1, 3, 1},
-    {&budgets[1], YPI_NOT_MET, 1024, 1024, 1024, -1, 0, 0},
-    {&budgets[2], YPI_UNMEASURED, NAN, NAN, NAN, NAN, 0, 0},
-    {&budgets[3], YPI_MET, 1, 0.5, 1.5, 0.5, 0, 0},
-    {&budgets[4], YPI_ABSENT, NAN, NAN, NAN, NAN, 0, 0},
+    {&budgets[0], YPI_UNDECIDED, 9e5, 8e5, 11e5, -0.1, 3, 1, NULL},
+    {&budgets[1], YPI_NOT_MET, 1024, 1024, 1024, -1, 0, 0, NULL},
+    {&budgets[2], YPI_UNMEASURED, NAN, NAN, NAN, NAN, 0, 0, NULL},
+    {&budgets[3], YPI_MET, 1, 0.5, 1.5, 0.5, 0, 0, NULL},
+    {&budgets[4], YPI_ABSENT, NAN, NAN, NAN, NAN, 0, 0, NULL},
 };
 
 static char because[] = "because";

@@ -230,7 +230,8 @@ static void add(struct ypi_history *h, const char *run, const struct drawn *d)
                                            measured[i] * (i % 2 ? 1 : 1.1),
                                            0,
                                            0,
-                                           0};
+                                           0,
+                                           NULL};
     struct yp_case c = {.test = &test,
                         .id = (char *)(uintptr_t)d->id,
                         .tags = (char *)(uintptr_t)d->tags,

@@ -61,7 +61,7 @@ static void add(struct ypi_history *h, const char *run_id, const char *id, doubl
     static char message[] = "not this: \033[31m\nsecond line";
     static char tail[] = "bytes \xff \xc3\xa9\n\033[2J";
     struct ypi_failure failure = {YPI_CAUSE_BUDGET, message, NULL, 0, NULL};
-    struct ypi_verdict verdict = {&budget, YPI_NOT_MET, 9e5, 8e5, INFINITY, -0.1, 3, 2};
+    struct ypi_verdict verdict = {&budget, YPI_NOT_MET, 9e5, 8e5, INFINITY, -0.1, 3, 2, NULL};
     struct yp_case c = {.test = &test, .device = "cpu", .timeout = 60, .seed = UINT64_MAX};
     struct ypi_result result = {.c = &c,
                                 .outcome = outcome,
@@ -345,9 +345,10 @@ static void add_rich(struct ypi_measured *m)
     struct ypi_value value = {"ratio", "", 2, 1.5, 2.5, true, false};
     struct ypi_gradient gradient = {
         "loss", false, 1e-9, 1e-6, 2, 0.5, 0.75, "w", 6, 1e-12, YP_GRADIENT_NOTHING, 0};
-    struct ypi_verdict verdicts[] = {{&rich_budgets[0], YPI_NOT_MET, 9e5, 8e5, 95e4, -0.1, 3, 2},
-                                     {&rich_budgets[1], YPI_MET, 1, 0.5, 1.5, 0.5, 1, 1},
-                                     {&rich_budgets[2], YPI_ABSENT, NAN, NAN, NAN, NAN, 0, 0}};
+    struct ypi_verdict verdicts[] = {
+        {&rich_budgets[0], YPI_NOT_MET, 9e5, 8e5, 95e4, -0.1, 3, 2, NULL},
+        {&rich_budgets[1], YPI_MET, 1, 0.5, 1.5, 0.5, 1, 1, NULL},
+        {&rich_budgets[2], YPI_ABSENT, NAN, NAN, NAN, NAN, 0, 0, NULL}};
     struct ypi_result result = {.outcome = YPI_PASSED,
                                 .started = 3000,
                                 .note = note,
