@@ -61,7 +61,7 @@ static float sum(const float *from, size_t count)
 }
 
 YP_TEST(ceilings, copy, .tags = "perf small", .axes = YP_AXES(MIB),
-        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
+        .budgets = YP_BUDGETS(yp_min_share("copy", 0.4)))
 {
     size_t count = BYTES / 2 / sizeof(float);
     float *from = filled(t, count);
@@ -75,7 +75,7 @@ YP_TEST(ceilings, copy, .tags = "perf small", .axes = YP_AXES(MIB),
 }
 
 YP_TEST(ceilings, fill, .tags = "perf small", .axes = YP_AXES(MIB),
-        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
+        .budgets = YP_BUDGETS(yp_min_share("fill", 0.75)))
 {
     size_t count = BYTES / sizeof(float);
     float *to = filled(t, count);
@@ -88,7 +88,7 @@ YP_TEST(ceilings, fill, .tags = "perf small", .axes = YP_AXES(MIB),
 }
 
 YP_TEST(ceilings, read, .tags = "perf small", .axes = YP_AXES(MIB),
-        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
+        .budgets = YP_BUDGETS(yp_min_share("read", 0.35)))
 {
     size_t count = BYTES / sizeof(float);
     float *from = filled(t, count);
@@ -103,7 +103,7 @@ YP_TEST(ceilings, read, .tags = "perf small", .axes = YP_AXES(MIB),
 
 /* All elements of A are 1 and of B are 2: those of C are 2 n. */
 YP_TEST(ceilings, gemm, .tags = "perf small", .axes = YP_AXES(yp_axis_int("n", 1024, 2048)),
-        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
+        .budgets = YP_BUDGETS(yp_min_share("gemm", 0.3)))
 {
     int n = (int)yp_int(t, "n");
     size_t count = (size_t)n * (size_t)n;

@@ -110,10 +110,19 @@ static void detect(struct yp_case *t, struct rx *rx, const struct rx_work *work,
     yp_ok(t, status);
 }
 
-/* With 10 channels a gradient step has a share below 0.05: rx.c says why. */
+/* A detection is statistics and scores. */
+static void rx_floors(const struct yp_case *c, struct yp_budgets *out)
+{
+    perf_statistics_floor(c, out);
+    perf_score_floor(c, out);
+    perf_gradient_floor(c, out);
+    if (yp_int(c, "channels") >= 50)
+        yp_budget_add(out, yp_min_share("detection", 0.18));
+}
+
 YP_TEST(peers, rx, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is_measured,
-        .axes = YP_AXES(SIDE, CHANNELS, THREADS),
-        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini"), yp_max_value("score sum error", 1e-4)))
+        .axes = YP_AXES(SIDE, CHANNELS, THREADS), .budgets_of = rx_floors,
+        .budgets = YP_BUDGETS(yp_max_value("score sum error", 1e-4)))
 {
     struct peers_image image;
     peers_image_open(&image, t);
@@ -131,8 +140,7 @@ YP_TEST(peers, rx, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is_me
 
 /* A sample of the generator is a whole cube in memory, with its labels. */
 YP_TEST(peers, scene, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is_measured,
-        .axes = YP_AXES(SIDE, CHANNELS, yp_axis_string("preset", "scene", "cuvis"), THREADS),
-        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
+        .axes = YP_AXES(SIDE, CHANNELS, yp_axis_string("preset", "scene", "cuvis"), THREADS))
 {
     size_t side = (size_t)yp_int(t, "side"), channels = (size_t)yp_int(t, "channels");
     int threads = (int)yp_int(t, "threads");
@@ -164,8 +172,7 @@ YP_TEST(peers, scene, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is
 }
 
 YP_TEST(peers, normals, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT,
-        .axes = YP_AXES(yp_axis_int("count", 1 << 24), THREADS),
-        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
+        .axes = YP_AXES(yp_axis_int("count", 1 << 24), THREADS))
 {
     enum { PIECE = 1 << 16 };
     size_t count = (size_t)yp_int(t, "count");

@@ -2,7 +2,6 @@
  * and the same work on the CPU. */
 #include "suites/perf/rx_work.h"
 
-#define BUDGETS YP_BUDGETS(yp_budget_file("budgets.ini"))
 #define WIDE yp_axis_int("channels", 100, 200)
 /* A pass goes so many times over one tile of a million pixels: more than any cache holds, and long
  * enough that the start and end of a pass are negligible. */
@@ -40,20 +39,20 @@ static void on_repeated(struct yp_case *t, perf_measurement *operation)
 }
 
 YP_TEST(rx_cuda, statistics, .tags = "perf small", .axes = YP_AXES(WIDE), .devices = "cuda",
-        .timeout = 120, .budgets = BUDGETS)
+        .timeout = 120, .budgets = YP_BUDGETS(yp_min_share("statistics", 0.18)))
 {
     on_repeated(t, measure_statistics);
 }
 
 YP_TEST(rx_cuda, score, .tags = "perf small", .axes = YP_AXES(WIDE), .devices = "cuda",
-        .timeout = 120, .budgets = BUDGETS)
+        .timeout = 120, .budgets = YP_BUDGETS(yp_min_share("score", 0.2)))
 {
     on_repeated(t, measure_score);
 }
 
 /* Scores, weights, and products with weights. */
 YP_TEST(rx_cuda, gradient_step, .tags = "perf small", .axes = YP_AXES(WIDE), .devices = "cuda",
-        .timeout = 120, .budgets = BUDGETS)
+        .timeout = 120, .budgets = YP_BUDGETS(yp_min_share("gradient step", 0.35)))
 {
     on_repeated(t, measure_gradient_step);
 }
@@ -61,7 +60,7 @@ YP_TEST(rx_cuda, gradient_step, .tags = "perf small", .axes = YP_AXES(WIDE), .de
 /* Products, weights, products with weights, and the nodes before the detector. Products are stored,
  * so that the backward pass needs no second matrix. */
 YP_TEST(rx_cuda, pipeline_step, .tags = "perf small", .axes = YP_AXES(WIDE), .devices = "cuda",
-        .timeout = 120, .budgets = BUDGETS)
+        .timeout = 120, .budgets = YP_BUDGETS(yp_min_share("pipeline step", 0.11)))
 {
     on_repeated(t, measure_pipeline_step);
 }
@@ -69,8 +68,16 @@ YP_TEST(rx_cuda, pipeline_step, .tags = "perf small", .axes = YP_AXES(WIDE), .de
 /* -- batches -------------------------------------------------------------------------------------
  */
 
-/* Images of one tile. A small batch does not fill a GPU: its share is small. */
-YP_TEST(rx_cuda, batch, .tags = "perf medium", .devices = "cuda", .budgets = BUDGETS,
+/* A small batch does not fill a GPU: statistics of one image have 0.04. */
+static void batch_floors(const struct yp_case *c, struct yp_budgets *out)
+{
+    yp_budget_add(out, yp_min_share("score", 0.15));
+    if (yp_int(c, "batch") >= 8)
+        yp_budget_add(out, yp_min_share("statistics", 0.1));
+}
+
+/* Images of one tile. */
+YP_TEST(rx_cuda, batch, .tags = "perf medium", .devices = "cuda", .budgets_of = batch_floors,
         .axes = YP_AXES(yp_axis_int("channels", 100), yp_axis_int("batch", 1, 2, 4, 8, 16, 32)))
 {
     struct scale s = perf_image((size_t)yp_int(t, "channels"));
@@ -100,7 +107,10 @@ BATCH_GROWTH(batch_score, "score");
 /* A million pixels; all processors against the GPU. Marked gpu on the CPU too, so that `-m gpu` has
  * both sides. */
 YP_TEST(rx_cuda, both, .tags = "perf medium gpu", .devices = "cpu cuda", .timeout = 120,
-        .budgets = BUDGETS, .axes = YP_AXES(yp_axis_int("channels", 100)))
+        .budgets = YP_BUDGETS(yp_for_device("cuda"), yp_min_share("statistics", 0.16),
+                              yp_min_share("score", 0.2), yp_min_share("gradient step", 0.3),
+                              yp_min_share("pipeline step", 0.1)),
+        .axes = YP_AXES(yp_axis_int("channels", 100)))
 {
     struct scale s = perf_image((size_t)yp_int(t, "channels"));
     s.cubes = 16;
@@ -218,7 +228,7 @@ static void from_host(struct yp_case *t, bool pinned, bool ahead)
 YP_TEST(rx_cuda, from_host, .tags = "perf medium", .devices = "cuda", .timeout = 120,
         .axes = YP_AXES(yp_axis_int("channels", 100),
                         yp_axis_string("memory", "pinned", "pageable")),
-        .budgets = BUDGETS)
+        .budgets = YP_BUDGETS(yp_min_share("fit", 0.6)))
 {
     from_host(t, yp_string(t, "memory")[1] == 'i', true);
 }
@@ -226,7 +236,7 @@ YP_TEST(rx_cuda, from_host, .tags = "perf medium", .devices = "cuda", .timeout =
 /* A tile is copied while the one before is processed, or after it. */
 YP_TEST(rx_cuda, fetched, .tags = "perf medium", .devices = "cuda", .timeout = 120,
         .axes = YP_AXES(yp_axis_int("channels", 100), yp_axis_string("fetch", "ahead", "behind")),
-        .budgets = BUDGETS)
+        .budgets = YP_BUDGETS(yp_min_share("fit", 0.6)))
 {
     from_host(t, true, yp_string(t, "fetch")[0] == 'a');
 }

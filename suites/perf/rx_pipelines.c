@@ -49,24 +49,48 @@ static double flops_of(const struct rx_pipeline_options *o)
     }
 }
 
+/* What a case has at once on the CPU: images with their labels and counts, results, the detector,
+ * the pipeline and its parameters. */
+static void predict(const struct yp_case *c, struct yp_budgets *out)
+{
+    static const struct {
+        const char *name;
+        size_t parameters;
+    } pipelines[] = {{"rx", 124},  {"pca", 109},  {"residual", 110},
+                     {"lad", 124}, {"image", 14}, {"autoencoder", 127}};
+    struct rx_pipeline_options o = options_named(yp_string(c, "pipeline"));
+    size_t pixels = SIDE * SIDE, batch = (size_t)yp_int(c, "batch"), parameters = 0;
+    size_t results = o.detector == RX_AUTOENCODER ? 1 : 2; /* scores; logits */
+    if (strcmp(yp_device_of(c), "cpu") != 0)
+        return;
+    for (size_t i = 0; i < sizeof pipelines / sizeof *pipelines; i++)
+        if (strcmp(pipelines[i].name, yp_string(c, "pipeline")) == 0)
+            parameters = pipelines[i].parameters;
+    o.tile_pixels = pixels;
+    size_t images = batch * (pixels * ((CHANNELS + results) * sizeof(float) + 1) + sizeof(size_t));
+    yp_budget_add(out,
+                  yp_max_peak(YP_HOST, images + rx_bytes(CHANNELS, pixels, THREADS) +
+                                           rx_pipeline_bytes(&o) + parameters * sizeof(float)));
+}
+
 /*
  * A tile is an image; on a GPU it is the batch, but where each image has its own statistics.
  *
- * Shares are 0.02 to 0.08, since with 10 channels the declared work is not what takes the time. Of
- * one thread's (a Zen 4, batches of 16) OpenBLAS's products are 17 % (rx) to 35 % (residual); sums
- * over a pixel's row (dots) 20 to 44 % and gathering pixels 13 to 40 %, by rows of 10 values, which
- * do not fill a vector. With 100 channels instead of 10 the same batches have 2 to 5 times the
- * share. One image is one tile, so one of the two threads takes it: half the share of a batch.
- * On a GPU shares are 0.0001 to 0.0013: an image takes an H100 67 to 84 us, and each more of a
- * batch 14 to 18; with statistics of its own 186 us, and each more 167.
+ * There is no floor. Shares are 0.01 to 0.09, since with 10 channels the declared work is not what
+ * takes the time. Of one thread's (a Zen 4, batches of 16) OpenBLAS's products are 17 % (rx) to 35
+ * % (residual); sums over a pixel's row (dots) 20 to 44 % and gathering pixels 13 to 40 %, by rows
+ * of 10 values, which do not fill a vector. With 100 channels instead of 10 the same batches have 2
+ * to 5 times the share. One image is one tile, so one of the two threads takes it: half the share
+ * of a batch. On a GPU shares are 0.0001 to 0.0013: an image takes an H100 67 to 84 us, and each
+ * more of a batch 14 to 18; with statistics of its own 186 us, and each more 167.
  */
 YP_TEST(rx, pipeline_forward, .tags = "perf small",
         .axes = YP_AXES(yp_axis_string("pipeline", "rx", "pca", "residual", "lad", "image",
                                        "autoencoder"),
                         yp_axis_int("batch", 1, 4, 8, 16)),
         .devices = "cpu cuda", .timeout = 120,
-        .budgets = YP_BUDGETS(yp_required(yp_max_percentile("forward", 99, 8.5e-3), REFERENCE),
-                              yp_budget_file("budgets.ini")))
+        .budgets = YP_BUDGETS(yp_required(yp_max_percentile("forward", 99, 8.5e-3), REFERENCE)),
+        .budgets_of = predict)
 {
     struct scale s = {
         .cubes = (size_t)yp_int(t, "batch"), .height = SIDE, .width = SIDE, .channels = CHANNELS};

@@ -148,6 +148,35 @@ const float *measure_pipeline_step(struct yp_case *t, struct rx *rx, const struc
     return NULL;
 }
 
+/* With fewer channels the declared products are a small part of the time: rows of 10 values do not
+ * fill a vector, and by SSE2 statistics of 10 channels have 0.05. */
+static void add_floor(const struct yp_case *c, struct yp_budgets *out, long long least_channels,
+                      const char *name, double share)
+{
+    if (yp_int(c, "channels") >= least_channels)
+        yp_budget_add(out, yp_min_share(name, share));
+}
+
+void perf_statistics_floor(const struct yp_case *c, struct yp_budgets *out)
+{
+    add_floor(c, out, 50, "statistics", yp_int(c, "channels") < 100 ? 0.14 : 0.18);
+}
+
+void perf_score_floor(const struct yp_case *c, struct yp_budgets *out)
+{
+    add_floor(c, out, 20, "score", 0.2);
+}
+
+void perf_gradient_floor(const struct yp_case *c, struct yp_budgets *out)
+{
+    add_floor(c, out, 50, "gradient step", 0.18);
+}
+
+void perf_pipeline_floor(const struct yp_case *c, struct yp_budgets *out)
+{
+    add_floor(c, out, 50, "pipeline step", 0.15);
+}
+
 void perf_measure(struct yp_case *t, const struct rx_work *work, perf_measurement *operation)
 {
     struct rx *rx = perf_fitted(t, work);

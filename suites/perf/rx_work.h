@@ -56,6 +56,12 @@ perf_measurement measure_gradient_step;
  * where its statistics put it. */
 perf_measurement measure_pipeline_step;
 
+/* Floors of these operations on the CPU, by the axis "channels": for .budgets_of. */
+void perf_statistics_floor(const struct yp_case *c, struct yp_budgets *out);
+void perf_score_floor(const struct yp_case *c, struct yp_budgets *out);
+void perf_gradient_floor(const struct yp_case *c, struct yp_budgets *out);
+void perf_pipeline_floor(const struct yp_case *c, struct yp_budgets *out);
+
 /* One of them by a finished detector of these tiles. */
 void perf_measure(struct yp_case *t, const struct rx_work *work, perf_measurement *operation);
 

@@ -80,19 +80,19 @@ static void fill(struct yp_case *t, enum kind kind)
 #define MIB YP_AXES(yp_axis_int("mib", 2048))
 
 YP_TEST(synth_cuda, words, .devices = "cuda", .tags = "perf small", .axes = MIB, .timeout = 120,
-        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
+        .budgets = YP_BUDGETS(yp_min_share("make", 0.8)))
 {
     fill(t, WORDS);
 }
 
 YP_TEST(synth_cuda, curand, .devices = "cuda", .tags = "perf small", .axes = MIB, .timeout = 120,
-        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
+        .budgets = YP_BUDGETS(yp_min_share("make", 0.8)))
 {
     fill(t, CURAND);
 }
 
 YP_TEST(synth_cuda, normals, .devices = "cuda", .tags = "perf small", .axes = MIB, .timeout = 120,
-        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
+        .budgets = YP_BUDGETS(yp_min_share("make", 0.4)))
 {
     fill(t, NORMALS);
 }
@@ -101,7 +101,7 @@ YP_TEST(synth_cuda, normals, .devices = "cuda", .tags = "perf small", .axes = MI
 YP_TEST(synth_cuda, scene, .devices = "cuda", .tags = "perf small",
         .axes = YP_AXES(yp_axis_int("channels", 50, 100, 200),
                         yp_axis_string("preset", "scene", "cuvis")),
-        .timeout = 120, .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
+        .timeout = 120, .budgets = YP_BUDGETS(yp_min_share("make", 0.14)))
 {
     enum { CUBES = 8, SIDE = 512, PIXELS = SIDE * SIDE };
     struct synth_spec spec = {.height = SIDE, .width = SIDE, .seed = yp_seed(t)};
