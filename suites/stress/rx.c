@@ -29,11 +29,13 @@ static double score_sum_error(const float *scores, size_t places, const struct r
 }
 
 /* On a GPU launches and merges bound what does not fill it, so that small scales show small shares.
- */
+ * On the CPU there is no floor: by SSE2 the generator is plain loops, with shares of 0.03 to 0.05,
+ * by vectors 0.1 to 0.5. The same holds for all that generates while it is measured. */
 YP_TEST(rx, fit, .tags = "stress",
-        .cases = YP_CASES(SMALL_CASE, yp_case_of("medium", .set = YP_SET(SCALE_MEDIUM)),
-                          yp_case_of("large", .tags = "slow", .timeout = 1800,
-                                     .set = YP_SET(SCALE_LARGE))),
+        .cases = YP_CASES(
+            SMALL_CASE, yp_case_of("medium", .set = YP_SET(SCALE_MEDIUM)),
+            yp_case_of("large", .tags = "slow", .timeout = 1800, .set = YP_SET(SCALE_LARGE),
+                       .budgets = YP_BUDGETS(yp_for_device("cuda"), yp_min_share("fit", 0.2)))),
         .devices = "cpu cuda", .timeout = 120,
         .budgets = YP_BUDGETS(yp_budget_file("budgets.ini"), yp_min_value("auc", 0.90),
                               yp_max_value("score sum error", 1e-4), yp_for_device("cpu"),
@@ -256,15 +258,20 @@ static void add_part(struct yp_case *t, const struct gradient_case *g, const str
     }
 }
 
+#define GRADIENT_FLOOR yp_for_device("cpu"), yp_min_share("gradient", 0.18)
+
 /* The fast gradient in float against the double one, tensor by tensor, in units of what plain
  * loops in float are off. */
 YP_TEST(rx, gradient_precision, .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small", .set = YP_SET(SCALE(2, 64, 10))),
-                          yp_case_of("medium", .set = YP_SET(SCALE(2, 128, 50))),
-                          yp_case_of("large", .tags = "slow", .set = YP_SET(SCALE(2, 256, 100))),
-                          yp_case_of("xl", .tags = "slow", .set = YP_SET(SCALE(2, 512, 200)))),
-        .devices = "cpu cuda", .timeout = 120,
-        .budgets = YP_BUDGETS(yp_for_device("cpu"), yp_budget_file("budgets.ini")))
+        .cases = YP_CASES(
+            yp_case_of("small", .set = YP_SET(SCALE(2, 64, 10))),
+            yp_case_of("medium", .set = YP_SET(SCALE(2, 128, 50)),
+                       .budgets = YP_BUDGETS(GRADIENT_FLOOR)),
+            yp_case_of("large", .tags = "slow", .set = YP_SET(SCALE(2, 256, 100)),
+                       .budgets = YP_BUDGETS(GRADIENT_FLOOR, yp_max_peak(YP_HOST, 26515576))),
+            yp_case_of("xl", .tags = "slow", .set = YP_SET(SCALE(2, 512, 200)),
+                       .budgets = YP_BUDGETS(GRADIENT_FLOOR, yp_max_peak(YP_HOST, 94602312)))),
+        .devices = "cpu cuda", .timeout = 120)
 {
     struct scale s = scale_of(t);
     struct gradient_case g = gradient_case_open(t, &s, (size_t)PARTS * PART_PIXELS);

@@ -103,12 +103,17 @@ YP_TEST(rx, explained_variance, .tags = "stress small", .timeout = 60,
 /* RX does not see that components are whitened, and on all of them is RX on the channels; on a few
  * it is another detector, whose ranking stands beside that of RX. Channels are points, which are
  * less alike, so that less of it is rounding. What is has a long tail: of 16 seeds and three
- * instruction sets 3 of 48 are above 5e-6 and 11 above 2.5e-6, half below 1.7e-6. */
+ * instruction sets 3 of 48 are above 5e-6 and 11 above 2.5e-6, half below 1.7e-6. Seed 0 has the
+ * most with AVX-512, 1.2e-5. */
+static void all_components(const struct yp_case *c, struct yp_budgets *out)
+{
+    bool avx512 = strcmp(yp_device_of(c), "cpu") == 0 && yp_isa() >= YP_ISA_AVX512;
+    yp_budget_add(out, yp_max_value("all components", avx512 ? 1.3e-5 : 8.2e-6));
+}
+
 YP_TEST(rx, components_beside_channels, .tags = "stress small", .devices = "cpu cuda",
-        .timeout = 60,
-        .budgets = YP_BUDGETS(yp_max_value("whitened", 3.5e-7),
-                              yp_max_value("all components", 8.2e-6),
-                              yp_budget_file("budgets.ini")))
+        .timeout = 60, .budgets = YP_BUDGETS(yp_max_value("whitened", 3.5e-7)),
+        .budgets_of = all_components)
 {
     static const struct {
         size_t components;

@@ -421,8 +421,7 @@ YP_TEST(rx, train_on_device, .tags = "stress",
                           yp_case_of("medium", .set = YP_SET(SCALE_MEDIUM),
                                      .budgets = YP_BUDGETS(yp_max_value("loss ratio", 0.9965)))),
         .devices = "cpu cuda", .timeout = 120,
-        .budgets = YP_BUDGETS(yp_max_value("loss error", 2e-5), yp_max_value("step off", 1e-4),
-                              yp_budget_file("budgets.ini")))
+        .budgets = YP_BUDGETS(yp_max_value("loss error", 2e-5), yp_max_value("step off", 1e-4)))
 {
     struct scale scale = scale_of(t);
     struct sample here, there;
@@ -457,8 +456,8 @@ YP_TEST(rx, train_on_device, .tags = "stress",
     yp_value(t, "loss ratio", losses[STEPS - 1] / losses[0]);
     uint64_t step = STEPS;
     enum yp_status status = YP_OK;
-    /* With 10 channels products are a small part of it: a share below 0.05. On a GPU with 50 too:
-     * 99 us for an H100 with 10 and 104 us with 50, which is 25 times the work. */
+    /* No floor: with 10 channels products are a small part of it, 0.02, with 50 about 0.15. On a
+     * GPU too: 99 us for an H100 with 10 and 104 us with 50, which is 25 times the work. */
     yp_measure (t, "step", .items = 4096, .unit = "pixels",
                 .flops = 4096.0 * 4 * (double)(scale.channels * scale.channels), .threads = THREADS,
                 .max_seconds = 0.5) {

@@ -31,7 +31,8 @@ static void forget(const char *path)
  * first pass is from the disk, what is measured after it on smaller files from the page cache. */
 YP_TEST(rx, disk, .tags = "stress",
         .cases = YP_CASES(yp_case_of("small", .set = YP_SET(WHOLE(10, 64, 10))),
-                          yp_case_of("medium", .set = YP_SET(WHOLE(100, 128, 50))),
+                          yp_case_of("medium", .set = YP_SET(WHOLE(100, 128, 50)),
+                                     .budgets = YP_BUDGETS(yp_min_share("read and fit", 0.14))),
                           yp_case_of("large", .tags = "slow", .timeout = 1800,
                                      .set = YP_SET(WHOLE(1000, 256, 100)))),
         .axes = YP_AXES(yp_axis_int("cubes", 0)), .timeout = 300,
@@ -252,10 +253,15 @@ static double expected_sum(struct yp_case *t, const struct rx *rx, size_t channe
 /* `--cube FILE`: fits the detector to it and scores it. What has no data is left out, dead bands
  * are masked. The sum of the scores is as right as the detector says of one, or SUM_ERROR. */
 #define SUM_ERROR 1e-3
+static void cube_floor(const struct yp_case *c, struct yp_budgets *out)
+{
+    if (strcmp(yp_string(c, "cube"), "generated") == 0)
+        yp_budget_add(out, yp_min_share("score", 0.1));
+}
+
 YP_TEST(rx, cube, .tags = "stress small", .axes = YP_AXES(yp_axis_string("cube", "generated")),
-        .timeout = 3600,
-        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini"),
-                              yp_max_value("score sum error", SUM_ERROR)))
+        .timeout = 3600, .budgets = YP_BUDGETS(yp_max_value("score sum error", SUM_ERROR)),
+        .budgets_of = cube_floor)
 {
     const char *cube = yp_string(t, "cube");
     bool generated = strcmp(cube, "generated") == 0;

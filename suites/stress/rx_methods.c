@@ -255,10 +255,18 @@ static void take_window(const struct rx_image *image, size_t row, size_t column,
     }
 }
 
+/* The pixels of the smaller images are fewer. */
+static void local_judged(const struct yp_case *c, struct yp_budgets *out)
+{
+    if (yp_int(c, "side") > 100)
+        yp_budget_add(out, yp_min_value("judged", 110));
+}
+
 /* Scores of pixels spread over the image, its corners among them, against rings summed one by one.
  * A score is a float: 6e-8. */
 YP_TEST(rx_methods, local, .tags = "stress", .cases = IMAGE_CASES, .timeout = 120,
-        .budgets = BUDGETS)
+        .budgets = YP_BUDGETS(yp_max_value("score error", 6.1e-8), yp_min_value("judged", 13)),
+        .budgets_of = local_judged)
 {
     enum { INNER = 5, OUTER = 21, STEP = 331 };
     struct rx_image image = case_image(t);

@@ -235,10 +235,22 @@ YP_TEST(synth, long_ranges, .tags = "stress small", .timeout = 120, .parallel = 
     }
 }
 
-YP_TEST(synth, scene, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MEDIUM_CASE), .timeout = 120,
-        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
+enum { TILE_PIXELS = 4096 };
+
+/* A scene and one tile. */
+static void scene_memory(const struct yp_case *c, struct yp_budgets *out)
 {
-    enum { TILE_PIXELS = 4096 };
+    struct scale s = {.height = (size_t)yp_int(c, "side"),
+                      .width = (size_t)yp_int(c, "side"),
+                      .channels = (size_t)yp_int(c, "channels")};
+    struct synth_spec spec = scale_spec(&s, 0);
+    yp_budget_add(out, yp_max_peak(YP_HOST, synth_scene_bytes(&spec) +
+                                                TILE_PIXELS * s.channels * sizeof(float)));
+}
+
+YP_TEST(synth, scene, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MEDIUM_CASE), .timeout = 120,
+        .budgets_of = scene_memory)
+{
     struct scale s = scale_of(t);
     struct scene_tiles tiles;
     scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
