@@ -11,6 +11,14 @@
 
 /* -- noise ----------------------------------------------------------------------------------- */
 
+size_t rx_noise_bytes(const struct rx_image *image, enum rx_neighbour neighbour, int threads)
+{
+    struct rx_image_tiles tiles;
+    if (rx_image_differences(image, neighbour, &tiles) != YP_OK)
+        return 0;
+    return rx_bytes(image->channels, tiles.source.tile_pixels, threads);
+}
+
 enum yp_status rx_noise(struct yp_device *device, const struct rx_image *image,
                         enum rx_neighbour neighbour, int threads, double *covariance)
 {

@@ -26,9 +26,10 @@ extern "C" {
  * Writes the noise covariance, (channels, channels), of an image: half the covariance of
  * differences between neighbours, where what is not noise cancels. Noise that is correlated between
  * neighbours is underestimated, and edges count as noise. `neighbour` and the pixels that are left
- * out: image.h. Sums as rx_fit() makes them, with `threads` threads (0: all). YP_INVALID with fewer
- * than 2 differences.
+ * out: image.h. Sums as rx_fit() makes them, with `threads` threads (0: all); takes
+ * rx_noise_bytes() of accounted memory while it runs. YP_INVALID with fewer than 2 differences.
  */
+size_t rx_noise_bytes(const struct rx_image *image, enum rx_neighbour neighbour, int threads);
 enum yp_status rx_noise(struct yp_device *device, const struct rx_image *image,
                         enum rx_neighbour neighbour, int threads, double *covariance);
 
