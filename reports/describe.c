@@ -303,10 +303,13 @@ static void print_budget(const cJSON *document, const cJSON *b)
     ypi_put_outcome(met, LABEL - 2);
     (void)ypi_put_line(text, 0);
     printf(" (%s)\n", ypi_text_of(b, "kind"));
-    if (*ypi_text_of(b, "required")) {
-        printf("%*srequired: ", LABEL, "");
-        (void)ypi_put_line(ypi_text_of(b, "required"), 0);
-        putchar('\n');
+    for (int i = 0; i < 2; i++) {
+        static const char *const more[] = {"required", "baseline"};
+        if (*ypi_text_of(b, more[i])) {
+            printf("%*s%s: ", LABEL, "", more[i]);
+            (void)ypi_put_line(ypi_text_of(b, more[i]), 0);
+            putchar('\n');
+        }
     }
     if (ypi_store_budget_measured(b))
         print_measured(b, unit);

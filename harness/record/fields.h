@@ -70,7 +70,7 @@ struct ypi_datum {
     const char *text;
     const double *array;
     size_t count;
-    char made[YPI_BOUND_MAX]; /* `text`, where it stands nowhere else */
+    char made[YPI_BOUND_MAX + 64]; /* `text`, where it stands nowhere else */
 };
 
 void ypi_datum_text(struct ypi_datum *out, const char *text); /* NULL: nothing */

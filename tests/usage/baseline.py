@@ -126,6 +126,8 @@ def check_verdicts(tap, p):
               "1.5 ms now, 1 ms at aaaaaaaaaa on " in done.out, "with both figures", done)
     tap.check(f"make sure: yieldpoint gate --base aaaaaaaaaa {TOLD}" in done.out.replace("'", ""), "and how to make sure",
               done)
+    done = run(p.command, "show", "--history", p.history, TOLD, cwd=p.folder)
+    tap.check("baseline: 1 ms at aaaaaaaaaa on " in done.out, "the history keeps what it was compared with", done)
     done = p.judged(TOLD, "--baseline=report")
     tap.check(done.code == 0 and "NOTE baseline.c::told - 'work' is 50 % worse than its baseline: 1.5 ms now, 1 ms"
               in done.out, "a note, if so asked", done)
