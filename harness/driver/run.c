@@ -106,11 +106,18 @@ static void pass_here(void)
     }
 }
 
+/* What is timed, or has an accelerator, which cases do not share, runs by itself. */
+static bool goes_beside(const struct ypi_item *item)
+{
+    return item->c.test->parallel ||
+           (now->o->speed == YPI_SPEED_OFF && !ypi_on_accelerator(&item->c));
+}
+
 static bool in_pass(const struct ypi_item *item, bool parallel, int jobs)
 {
     return item->state == YPI_WAITING && ypi_item_needs_process(item) &&
            (item->in_round || item->c.depth == now->depth) &&
-           (jobs == 1 || item->c.test->parallel == parallel);
+           (jobs == 1 || goes_beside(item) == parallel);
 }
 
 /* One pass of Criterion over the items that are `parallel`, or over those that are not. */
@@ -192,8 +199,7 @@ static void run_depth(struct criterion_test_set *set, int depth)
     ypi_provide_for(now, depth);
     if (now->o->jobs > 1 && !now->o->no_fork)
         passes(set, true, now->o->jobs);
-    /* Whoever holds it for hours in a debugger would hold up all others. */
-    /* Whoever gives turns holds it for both builds. */
+    /* In a debugger it would be held for hours; whoever gives turns holds it for both builds. */
     bool timed =
         now->o->speed != YPI_SPEED_OFF && now->o->turns == NULL && any_timed(now->plan, depth);
     int lock = timed ? ypi_machine_lock(stderr, &requests.interrupted) : -1;

@@ -40,6 +40,12 @@ def check_jobs(tap, program, folder):
               "four parallel cases were there at once", naps)
     tap.equal(pairs(timed, naps + timed), [], "a timed case has nothing beside it")
 
+    history = os.path.join(folder, "off.db")
+    done = run(program, "--history", history, "--jobs", "4", "--speed=off", "--repeat", "8", "usage.c::timed")
+    ran = spans(history, "*::timed*")
+    tap.check(done.code == 0 and len(ran) == 24 and any(overlap(a, b) > 0 for a in ran for b in ran if a is not b),
+              "under --speed=off these run beside each other too", done)
+
     history = os.path.join(folder, "alone.db")
     run(program, "--history", history, "usage.c::timed", "usage.c::naps")
     everything = spans(history, "*")
