@@ -301,7 +301,7 @@ static void summarize(struct ypi_budget_history *h, int machine_count)
     if (h->kind.relative) {
         const double end =
             h->figures.count > 0 ? ypi_quantile(h->low, (size_t)h->figures.count, 0.5) : NAN;
-        h->slack = NAN;
+        h->slack = (1 + limit) / (1 + h->spread.typical);
         h->noticed = (1 + limit) / (1 + end);
         return;
     }
