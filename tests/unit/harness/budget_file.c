@@ -1,13 +1,11 @@
 /* Files of budgets: keys, what may stand in one, where it is found, and what it says of which case.
  */
 #include "harness/vocabulary/budget_file.h"
-#include "harness/collect/options.h"
 
 #include "base/text/text.h"
-#include "harness/collect/collect.h"
 #include "harness/vocabulary/budget.h"
 #include "tests/unit/harness/capture.h"
-#include "tests/unit/harness/folder.h"
+#include "tests/unit/harness/collecting.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -19,15 +17,6 @@
 
 static char path[128];
 
-static struct ypi_options options;
-static struct ypi_collection found;
-
-static void let_go(void)
-{
-    ypi_collection_clear(&found);
-    ypi_options_clear(&options);
-}
-
 static void begin(void)
 {
     enter_directory();
@@ -37,17 +26,10 @@ static void begin(void)
 static void end(void)
 {
     let_go();
-    unlink(path);
-    remove_empty_directory();
+    remove_directory();
 }
 
 TestSuite(budget_file, .init = begin, .fini = end, .timeout = 60);
-
-static void write_file(const char *text)
-{
-    FILE *file = fopen(path, "w");
-    cr_assert(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
-}
 
 /* -- keys ---------------------------------------------------------------------------------- */
 
@@ -129,7 +111,8 @@ Test(budget_file, keys_that_are_none)
 
 Test(budget_file, sections_and_limits)
 {
-    write_file("; a comment\n# another\n[a.c::b[n=1]]   # of n\nmin share make = 0.5\n\n"
+    write_text(path,
+               "; a comment\n# another\n[a.c::b[n=1]]   # of n\nmin share make = 0.5\n\n"
                "max peak host = 16384 ; bytes\nmax value loss = -3e-1 # why\n[a.c::b[n=2]]\n");
     struct ypi_budget_file *file = ypi_budget_file_read(path);
     cr_assert(!file->wrong && file->count == 2);
@@ -160,7 +143,6 @@ static const char *collect(const char *file, const char *option)
     static const struct yp_axis axis = yp_axis_int("n", 1, 2);
     static const struct yp_budget budgets[] = {yp_max_value("x", 1), yp_min_share("work", 0.1),
                                                yp_budget_file("budgets.ini")};
-    char *argv[] = {(char *)(uintptr_t) "suite", (char *)(uintptr_t)option};
     test = (struct yp_test){.group = "g", .name = "one", .body = nothing, .file = file, .line = 1};
     test.axes[0] = axis;
     memcpy(test.budgets, budgets, sizeof budgets);
@@ -168,8 +150,7 @@ static const char *collect(const char *file, const char *option)
     other.name = "two";
     other.line = 2;
     const struct yp_test *const tests[] = {&test, &other};
-    let_go();
-    cr_assert_eq(ypi_options_read(&options, option != NULL ? 2 : 1, argv), YPI_EXIT_OK);
+    cr_assert_eq(read_words(option), YPI_EXIT_OK);
     capture_begin(STDERR_FILENO);
     ypi_collect(&found, &options, (struct ypi_tests){tests, tests + 2});
     return capture_end();
@@ -184,7 +165,7 @@ static double limit_of(int i, enum yp_budget_kind kind, const char *name)
 
 Test(budget_file, what_is_wrong_is_told_once_for_all_tests)
 {
-    write_file("[a.c::one[n=1]]\nmin share = 2\n");
+    write_text(path, "[a.c::one[n=1]]\nmin share = 2\n");
     cr_expect_not_null(
         strstr(collect("suites/a.c", "--budgets=budgets.ini"), ":2: 'min share' is no budget: "));
     cr_expect_eq(found.errors, 1);
@@ -192,12 +173,12 @@ Test(budget_file, what_is_wrong_is_told_once_for_all_tests)
 
 Test(budget_file, a_section_for_at_most_some_instructions)
 {
-    write_file("[a.c::one[n=1]]\nmin share work = 0.5\nmax value x = 2\n"
-               "[a.c::one[n=1] baseline]\nmin share work = 0.2\n"
-               "[a.c::one[n=1] avx2]\nmin share work = 0.3\n"
-               "[a.c::one[n=2] avx512]\nmin share work = 0.4\n"
-               "[a.c::two[n=1] amx]\nmin share work = 0.7\n"
-               "[a.c::two[n=1] baseline]\nmin share work = 0.6\n");
+    write_text(path, "[a.c::one[n=1]]\nmin share work = 0.5\nmax value x = 2\n"
+                     "[a.c::one[n=1] baseline]\nmin share work = 0.2\n"
+                     "[a.c::one[n=1] avx2]\nmin share work = 0.3\n"
+                     "[a.c::one[n=2] avx512]\nmin share work = 0.4\n"
+                     "[a.c::two[n=1] amx]\nmin share work = 0.7\n"
+                     "[a.c::two[n=1] baseline]\nmin share work = 0.6\n");
     setenv("YIELDPOINT_ISA", "avx2", 1); /* no test has asked in this process yet */
     bool baseline = yp_isa() == YP_ISA_BASELINE;
     cr_expect_str_eq(collect("suites/a.c", "--budgets=budgets.ini"), "");
@@ -205,21 +186,21 @@ Test(budget_file, a_section_for_at_most_some_instructions)
     cr_expect_eq(limit_of(0, YP_BUDGET_MAX_VALUE, "x"), 2);
     cr_expect_eq(limit_of(1, YP_BUDGET_MIN_SHARE, "work"), 0.4);
     cr_expect_eq(limit_of(2, YP_BUDGET_MIN_SHARE, "work"), baseline ? 0.6 : 0.1);
-    write_file("[a.c::one[n=1] baseline]\nmax count work instructions = 1\nmin share = 1\n");
+    write_text(path, "[a.c::one[n=1] baseline]\nmax count work instructions = 1\nmin share = 1\n");
     cr_expect_not_null(
         strstr(collect("suites/a.c", "--budgets=budgets.ini"), ":3: 'min share' is no budget"));
-    write_file("[a.c::one[n=1] sse9]\nmin share work = 0.5\n");
+    write_text(path, "[a.c::one[n=1] sse9]\nmin share work = 0.5\n");
     cr_expect_not_null(strstr(collect("suites/a.c", "--budgets=budgets.ini"),
                               ":1: [a.c::one[n=1] sse9] is no case of the tests"));
 }
 
 Test(budget_file, a_section_of_the_highest_is_for_those_that_have_it)
 {
-    write_file("[a.c::one[n=1]]\nmin share work = 0.5\n"
-               "[a.c::one[n=1] amx]\nmin share work = 0.2\n"
-               "[a.c::one[n=2]]\nmin share work = 0.5\n"
-               "[a.c::one[n=2] avx512]\nmin share work = 0.4\n"
-               "[a.c::one[n=2] amx]\nmin share work = 0.3\n");
+    write_text(path, "[a.c::one[n=1]]\nmin share work = 0.5\n"
+                     "[a.c::one[n=1] amx]\nmin share work = 0.2\n"
+                     "[a.c::one[n=2]]\nmin share work = 0.5\n"
+                     "[a.c::one[n=2] avx512]\nmin share work = 0.4\n"
+                     "[a.c::one[n=2] amx]\nmin share work = 0.3\n");
     bool has = yp_isa() == YP_ISA_AMX;
     cr_expect_str_eq(collect("suites/a.c", "--budgets=budgets.ini"), "");
     cr_expect_eq(limit_of(0, YP_BUDGET_MIN_SHARE, "work"), has ? 0.2 : 0.5);

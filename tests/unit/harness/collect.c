@@ -1,13 +1,10 @@
 /* Collection: products, ids, tags, devices, --set, and errors of declarations;
  * tests/usage/options.py has those that a person makes most. */
-#include "harness/collect/collect.h"
-#include "harness/collect/options.h"
-
 #include "base/text/text.h"
 #include "device/cpu/binding.h"
 #include "harness/vocabulary/budget.h"
 #include "tests/unit/harness/capture.h"
-#include "tests/unit/harness/folder.h"
+#include "tests/unit/harness/collecting.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -27,36 +24,13 @@ static void nothing(struct yp_case *t)
 
 #define HERE .group = "g", .body = nothing, .file = "../suites/a/b.c"
 
-static struct ypi_options options;
-static struct ypi_collection found;
-
-static void let_go(void)
-{
-    ypi_collection_clear(&found);
-    ypi_options_clear(&options);
-}
-
-static void end(void)
-{
-    let_go();
-    remove_empty_directory();
-}
-
-TestSuite(collect, .init = enter_directory, .fini = end, .timeout = 60);
-TestSuite(declarations, .init = enter_directory, .fini = end, .timeout = 60);
+TestSuite(collect, .init = enter_directory, .fini = end_collecting, .timeout = 60);
+TestSuite(declarations, .init = enter_directory, .fini = end_collecting, .timeout = 60);
 
 /* Collects under the words of a command line, separated by '|'; returns what was printed. */
 static const char *collect_all(const struct yp_test *const *tests, size_t count, const char *words)
 {
-    static char copy[1024];
-    char *argv[16] = {(char *)(uintptr_t) "suite"};
-    int argc = 1;
-    snprintf(copy, sizeof copy, "%s", words);
-    char *at = copy;
-    while (words[0] != '\0' && at != NULL)
-        argv[argc++] = strsep(&at, "|");
-    let_go();
-    cr_assert_eq(ypi_options_read(&options, argc, argv), YPI_EXIT_OK);
+    cr_assert_eq(read_words(words), YPI_EXIT_OK);
     capture_begin(STDERR_FILENO);
     ypi_collect(&found, &options, (struct ypi_tests){tests, tests + count});
     return capture_end();

@@ -155,13 +155,6 @@ Test(csv, rows_of_a_judged_attempt)
     free(text);
 }
 
-static void write_header(const char *header)
-{
-    FILE *file = fopen(path, "w");
-    fputs(header, file);
-    fclose(file);
-}
-
 /* Rows of another shape would make it unreadable. */
 Test(csv, an_older_file_is_refused)
 {
@@ -170,7 +163,7 @@ Test(csv, an_older_file_is_refused)
         "started,run,id,outcome,kind,name,repeat,seed,unit,value,low,high,samples,items\n",
         "STARTED,run,id,outcome,kind,name,repeat,seed,unit,value,low,high\n"};
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
-        write_header(headers[i]);
+        write_text(path, headers[i]);
         cr_expect_eq(append_bare("a.c::t"), YP_IO, "%s", headers[i]);
         cr_expect_not_null(strstr(yp_last_error(), path), "%s", yp_last_error());
         cr_expect_not_null(strstr(yp_last_error(), "of another version; name another file"), "%s",
@@ -201,7 +194,7 @@ Test(csv, a_last_line_without_its_end_is_ended)
 #define ROW(id) "2.000,run-1," id ",failed,duration,case,0,0,s,1,,,,,,,,,,0"
     static const char *const files[] = {HEADER, HEADER ROW("a.c::t") "\n"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        write_header(files[i]);
+        write_text(path, files[i]);
         cr_assert_eq(truncate(path, (off_t)strlen(files[i]) - 1), 0);
         cr_expect_eq(open_file(), YP_OK, "%s", yp_last_error());
         cr_expect_eq(append_bare("a.c::u"), YP_OK, "%s", yp_last_error());

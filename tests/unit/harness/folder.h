@@ -30,6 +30,13 @@ static inline void remove_directory(void)
     cr_assert_eq(system(command), 0);
 }
 
+/* Writes a file of it. */
+static inline void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    cr_assert(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0, "%s", path);
+}
+
 /* Nothing may be left in it. */
 static inline void remove_empty_directory(void)
 {

@@ -16,12 +16,6 @@
 
 TestSuite(limits, .init = enter_directory, .fini = remove_directory, .timeout = 60);
 
-static void put(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
-}
-
 static void expect_file(const char *path, const char *wanted)
 {
     char text[4096] = "";
@@ -59,16 +53,16 @@ static enum ypi_limit_done write_one(const char *path, const char *id, cJSON *b,
 
 Test(limits, only_numbers_change)
 {
-    put("b.ini", "\xef\xbb\xbf; kept\r\n"
-                 "\n"
-                 "[b.c::two[n=1]] # why\n"
-                 "  min share make=0.5 ; measured in spring\n"
-                 "# between\n"
-                 "max peak   host : 1e6\t# bytes\n"
-                 "max peak device = 7\n"
-                 "\n"
-                 "[a.c::gone]\n"
-                 "max value loss = 3");
+    write_text("b.ini", "\xef\xbb\xbf; kept\r\n"
+                        "\n"
+                        "[b.c::two[n=1]] # why\n"
+                        "  min share make=0.5 ; measured in spring\n"
+                        "# between\n"
+                        "max peak   host : 1e6\t# bytes\n"
+                        "max peak device = 7\n"
+                        "\n"
+                        "[a.c::gone]\n"
+                        "max value loss = 3");
     cr_expect_eq(write_one("b.ini", "b.c::two[n=1]", SHARE("make"), 0.525, false),
                  YPI_LIMIT_CHANGED);
     cr_expect_eq(write_one("b.ini", "b.c::two[n=1]", PEAK, 16777216, false), YPI_LIMIT_CHANGED);
@@ -91,7 +85,7 @@ Test(limits, only_numbers_change)
 
 Test(limits, every_blank_of_the_reader_is_one)
 {
-    put("b.ini", "[a]\nmin share make=\r5\n\r\nmin share other = \v\f2\f; why\n");
+    write_text("b.ini", "[a]\nmin share make=\r5\n\r\nmin share other = \v\f2\f; why\n");
     cr_expect_eq(write_one("b.ini", "a", SHARE("make"), 0.25, false), YPI_LIMIT_CHANGED);
     cr_expect_eq(write_one("b.ini", "a", SHARE("other"), 0.5, false), YPI_LIMIT_CHANGED);
     expect_file("b.ini", "[a]\nmin share make=\r0.25\n\r\nmin share other = \v\f0.5\f; why\n");
@@ -99,7 +93,7 @@ Test(limits, every_blank_of_the_reader_is_one)
 
 Test(limits, what_is_new_stands_behind_the_mark)
 {
-    put("b.ini", "\xef\xbb\xbf[b]\nmin share make = 0.5\n");
+    write_text("b.ini", "\xef\xbb\xbf[b]\nmin share make = 0.5\n");
     cr_expect_eq(write_one("b.ini", "a", SHARE("make"), 1, true), YPI_LIMIT_ADDED);
     expect_file("b.ini", "\xef\xbb\xbf[a]\nmin share make = 1\n\n[b]\nmin share make = 0.5\n");
 }
@@ -111,7 +105,7 @@ Test(limits, what_would_belong_to_a_new_line_is_refused)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         cJSON *b = SHARE("make");
         struct ypi_limit l = {.title = "a", .budget = b, .limit = 1};
-        put("b.ini", files[i]);
+        write_text("b.ini", files[i]);
         cr_expect_eq(ypi_limits_write("b.ini", &l, 1, true), YP_INVALID);
         cr_expect_not_null(strstr(yp_last_error(), "is indented"), "%s", yp_last_error());
         expect_file("b.ini", files[i]);
@@ -131,7 +125,7 @@ Test(limits, without_a_change_nothing_is_written)
 {
     struct stat before;
     struct stat after;
-    put("b.ini", "[a]\nmin share make = 0.50");
+    write_text("b.ini", "[a]\nmin share make = 0.50");
     cr_assert_eq(stat("b.ini", &before), 0);
     cr_expect_eq(write_one("b.ini", "a", SHARE("make"), 0.5, true), YPI_LIMIT_SAME);
     cr_assert_eq(stat("b.ini", &after), 0);
@@ -140,8 +134,8 @@ Test(limits, without_a_change_nothing_is_written)
 
 Test(limits, what_is_new_goes_to_its_place)
 {
-    put("b.ini", "# all of them\n\n[b]\nmin share make = 0.5\n# at the end of b\n\n"
-                 "# of d\n[d]\nmin share make = 0.5\n");
+    write_text("b.ini", "# all of them\n\n[b]\nmin share make = 0.5\n# at the end of b\n\n"
+                        "# of d\n[d]\nmin share make = 0.5\n");
     cr_expect_eq(write_one("b.ini", "c", SHARE("a=b;%"), 0.25, true), YPI_LIMIT_ADDED);
     cr_expect_eq(write_one("b.ini", "c", PEAK, 0, true), YPI_LIMIT_ADDED);
     cr_expect_eq(write_one("b.ini", "b", PEAK, 1e17, true), YPI_LIMIT_ADDED);
@@ -156,7 +150,7 @@ Test(limits, what_is_new_goes_to_its_place)
 
 Test(limits, in_a_file_without_order_it_goes_to_the_end)
 {
-    put("b.ini", "[d]\n[a]\nmax peak host = 1\n");
+    write_text("b.ini", "[d]\n[a]\nmax peak host = 1\n");
     cr_expect_eq(write_one("b.ini", "b", PEAK, 2, true), YPI_LIMIT_ADDED);
     cr_expect_eq(write_one("b.ini", "d", PEAK, 3, true), YPI_LIMIT_ADDED);
     expect_file("b.ini",
@@ -182,7 +176,7 @@ Test(limits, a_new_file_takes_all)
 Test(limits, a_link_and_permissions_stay)
 {
     struct stat status;
-    put("real.ini", "[a]\nmax peak host = 1\n");
+    write_text("real.ini", "[a]\nmax peak host = 1\n");
     cr_assert_eq(chmod("real.ini", 0640), 0);
     cr_assert_eq(symlink("real.ini", "link.ini"), 0);
     write_one("link.ini", "a", PEAK, 2, false);
@@ -202,7 +196,7 @@ Test(limits, what_is_wrong_stays_as_it_is)
     struct ypi_limit l = {.title = "a", .budget = peak, .limit = 3};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char text[256] = "";
-        put("b.ini", wrong[i]);
+        write_text("b.ini", wrong[i]);
         capture_begin(STDERR_FILENO);
         enum yp_status status = ypi_limits_write("b.ini", &l, 1, true);
         const char *told = capture_end();

@@ -1,11 +1,10 @@
 /* Options and the three places they come from; tests/usage/options.py has what is
  * refused, golden transcripts what reproduces a case. */
-#include "harness/collect/options.h"
 
 #include "base/text/text.h"
 #include "harness/collect/tags.h"
 #include "tests/unit/harness/capture.h"
-#include "tests/unit/harness/folder.h"
+#include "tests/unit/harness/collecting.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -28,32 +27,16 @@ static void enter(void)
     program_invocation_short_name = name;
 }
 
-static struct ypi_options o; /* as read last */
-
 static void end(void)
 {
-    ypi_options_clear(&o);
+    let_go();
     remove_directory();
 }
 
 TestSuite(options, .init = enter, .fini = end, .timeout = 60);
 TestSuite(config, .init = enter, .fini = end, .timeout = 60);
 
-enum { WORDS_MAX = 16 };
-
-/* Splits at '|': a word may hold blanks. */
-static enum ypi_exit read_words(const char *words)
-{
-    static char copy[4096];
-    char *argv[WORDS_MAX] = {(char *)(uintptr_t) "/some/where/suite"};
-    int argc = 1;
-    snprintf(copy, sizeof copy, "%s", words);
-    char *at = copy;
-    while (words[0] != '\0' && at != NULL && argc < WORDS_MAX)
-        argv[argc++] = strsep(&at, "|");
-    ypi_options_clear(&o);
-    return ypi_options_read(&o, argc, argv);
-}
+static const struct ypi_options *const o = &options; /* as read last */
 
 static void read_good(const char *words)
 {
@@ -80,7 +63,7 @@ static bool has(const char *name, const char *value)
     int errors = 0;
     const struct ypi_option *option =
         ypi_option_find(ypi_options_table(&errors), name, strlen(name));
-    char *text = ypi_option_text(&o, option);
+    char *text = ypi_option_text(&options, option);
     bool same = strcmp(text, value) == 0;
     free(text);
     return same;
@@ -91,16 +74,17 @@ static bool has(const char *name, const char *value)
 Test(options, without_any)
 {
     read_good("");
-    cr_expect(o.mark == NULL && o.keyword == NULL && o.id_count == 0 && has("csv", ""));
-    cr_expect(!o.collect_only && o.verbose == 0 && !o.no_capture && o.max_failures == 0);
-    cr_expect(o.seed == 0 && o.set_count == 0 && o.repeat == 1 && o.timeout == 0);
-    cr_expect_str_eq(o.device, "auto");
-    cr_expect(o.speed == YPI_SPEED_JUDGE && !o.noisy_fails && o.memory_limit == 0 && o.jobs == 1);
-    cr_expect(o.output_limit == 64 << 20 && o.process_limit == 512 && has("tap", "no"));
-    cr_expect(o.durations == -1 && !o.help && !o.version && !o.markers);
-    cr_expect_str_eq(o.root, directory);
+    cr_expect(o->mark == NULL && o->keyword == NULL && o->id_count == 0 && has("csv", ""));
+    cr_expect(!o->collect_only && o->verbose == 0 && !o->no_capture && o->max_failures == 0);
+    cr_expect(o->seed == 0 && o->set_count == 0 && o->repeat == 1 && o->timeout == 0);
+    cr_expect_str_eq(o->device, "auto");
+    cr_expect(o->speed == YPI_SPEED_JUDGE && !o->noisy_fails && o->memory_limit == 0 &&
+              o->jobs == 1);
+    cr_expect(o->output_limit == 64 << 20 && o->process_limit == 512 && has("tap", "no"));
+    cr_expect(o->durations == -1 && !o->help && !o->version && !o->markers);
+    cr_expect_str_eq(o->root, directory);
     char *history = ypi_format("%s/.yieldpoint/history.db", directory);
-    cr_expect_str_eq(o.history, history);
+    cr_expect_str_eq(o->history, history);
     free(history);
 }
 
@@ -112,19 +96,19 @@ Test(options, long_ones_with_both_forms_of_value)
         "--maxfail|3|--seed|18446744073709551615|--device|cuda:7|--set|n=1|--set|s=a=b|--tap"};
     for (int i = 0; i < 2; i++) {
         read_good(forms[i]);
-        cr_expect_eq(o.max_failures, 3);
-        cr_expect_eq(o.seed, UINT64_MAX);
-        cr_expect_str_eq(o.device, "cuda:7");
-        cr_assert_eq(o.set_count, 2);
-        cr_expect_str_eq(o.sets[0].axis, "n");
-        cr_expect_str_eq(o.sets[0].value, "1");
-        cr_expect_str_eq(o.sets[1].axis, "s");
-        cr_expect_str_eq(o.sets[1].value, "a=b", "only the first = divides");
+        cr_expect_eq(o->max_failures, 3);
+        cr_expect_eq(o->seed, UINT64_MAX);
+        cr_expect_str_eq(o->device, "cuda:7");
+        cr_assert_eq(o->set_count, 2);
+        cr_expect_str_eq(o->sets[0].axis, "n");
+        cr_expect_str_eq(o->sets[0].value, "1");
+        cr_expect_str_eq(o->sets[1].axis, "s");
+        cr_expect_str_eq(o->sets[1].value, "a=b", "only the first = divides");
         cr_expect(has("tap", "yes"));
         if (i == 0) {
-            cr_expect(o.repeat == 2 && o.timeout == 0.5 && o.noisy_fails);
-            cr_expect_eq(o.speed, YPI_SPEED_RECORD);
-            cr_expect_str_eq(o.history, "h.db");
+            cr_expect(o->repeat == 2 && o->timeout == 0.5 && o->noisy_fails);
+            cr_expect_eq(o->speed, YPI_SPEED_RECORD);
+            cr_expect_str_eq(o->history, "h.db");
             cr_expect(has("csv", "c.csv"));
         }
     }
@@ -153,28 +137,28 @@ Test(options, letters)
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         read_good(table[i].words);
-        const char *mark = o.mark != NULL ? o.mark : "none";
-        const char *keyword = o.keyword != NULL ? o.keyword : "none";
+        const char *mark = o->mark != NULL ? o->mark : "none";
+        const char *keyword = o->keyword != NULL ? o->keyword : "none";
         cr_expect_str_eq(mark, table[i].mark != NULL ? table[i].mark : "none", "%s",
                          table[i].words);
         cr_expect_str_eq(keyword, table[i].keyword != NULL ? table[i].keyword : "none", "%s",
                          table[i].words);
-        cr_expect(o.verbose == table[i].verbose && o.max_failures == table[i].max_failures &&
-                      o.jobs == table[i].jobs && o.no_capture == table[i].no_capture,
+        cr_expect(o->verbose == table[i].verbose && o->max_failures == table[i].max_failures &&
+                      o->jobs == table[i].jobs && o->no_capture == table[i].no_capture,
                   "%s", table[i].words);
     }
     read_good("-h");
-    cr_expect(o.help);
+    cr_expect(o->help);
 }
 
 Test(options, ids_and_the_double_dash)
 {
     read_good("a.c|-v|-|b.c::t[x]|--|--seed|-q|--|-");
     const char *wanted[] = {"a.c", "-", "b.c::t[x]", "--seed", "-q", "--", "-"};
-    cr_assert_eq(o.id_count, 7);
+    cr_assert_eq(o->id_count, 7);
     for (int i = 0; i < 7; i++)
-        cr_expect_str_eq(o.ids[i], wanted[i]);
-    cr_expect(o.verbose == 1 && o.seed == 0);
+        cr_expect_str_eq(o->ids[i], wanted[i]);
+    cr_expect(o->verbose == 1 && o->seed == 0);
 }
 
 Test(options, values_as_they_are_understood)
@@ -194,7 +178,7 @@ Test(options, values_as_they_are_understood)
                  {"--no-fork|--speed=off", "speed", "off"}};
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         read_good(table[i].words);
-        cr_expect_eq(o.no_fork, o.no_capture, "%s", table[i].words);
+        cr_expect_eq(o->no_fork, o->no_capture, "%s", table[i].words);
         cr_expect(has(table[i].option, table[i].value), "%s", table[i].words);
     }
 }
@@ -202,21 +186,21 @@ Test(options, values_as_they_are_understood)
 Test(options, the_same_setting_twice_counts_once)
 {
     read_good("--set=nn=1|--set=n=1|--set=n=2|--set=n=1|--set=k=1");
-    cr_expect_eq(o.set_count, 4);
+    cr_expect_eq(o->set_count, 4);
 }
 
 Test(options, a_cube_is_an_axis_with_its_whole_path)
 {
     cr_assert_eq(chdir("/proc"), 0);
     read_good("--cube=version|--set=cube=/proc/version");
-    cr_assert_eq(o.set_count, 1);
-    cr_expect_str_eq(o.sets[0].axis, "cube");
-    cr_expect_str_eq(o.sets[0].value, "/proc/version");
+    cr_assert_eq(o->set_count, 1);
+    cr_expect_str_eq(o->sets[0].axis, "cube");
+    cr_expect_str_eq(o->sets[0].value, "/proc/version");
     cr_assert_eq(chdir("/"), 0);
     read_good("--cube=proc/version");
-    cr_expect_str_eq(o.sets[0].value, "/proc/version");
+    cr_expect_str_eq(o->sets[0].value, "/proc/version");
     read_good("--cube=/no/such/file");
-    cr_expect_str_eq(o.sets[0].value, "/no/such/file", "its reader says that it is not there");
+    cr_expect_str_eq(o->sets[0].value, "/no/such/file", "its reader says that it is not there");
 }
 
 /* A data set of links: what they lead to has other names. */
@@ -226,10 +210,10 @@ Test(options, a_cube_that_is_a_link_keeps_its_name)
     cr_assert_eq(symlink("/proc/version", "cube.hdr"), 0);
     read_good("--cube=cube.hdr|--cube=cube");
     char *path = ypi_format("%s/cube.hdr", directory);
-    cr_assert_eq(o.set_count, 2);
-    cr_expect_str_eq(o.sets[0].value, path);
+    cr_assert_eq(o->set_count, 2);
+    cr_expect_str_eq(o->sets[0].value, path);
     path[strlen(path) - 4] = '\0';
-    cr_expect_str_eq(o.sets[1].value, path, "an ending is none of this");
+    cr_expect_str_eq(o->sets[1].value, path, "an ending is none of this");
     free(path);
 }
 
@@ -239,19 +223,19 @@ Test(options, the_environment_is_split_like_a_shell_would)
 {
     setenv("YIELDPOINT_OPTIONS", "  -m \"a and b\"\t--csv='x y'.csv\n-v ''  k\"it\"e\\ ", 1);
     read_good("");
-    cr_expect_str_eq(o.mark, "a and b");
+    cr_expect_str_eq(o->mark, "a and b");
     cr_expect(has("csv", "x y.csv"));
-    cr_expect_eq(o.verbose, 1);
-    cr_assert_eq(o.id_count, 2);
-    cr_expect_str_eq(o.ids[0], "");
-    cr_expect_str_eq(o.ids[1], "kite\\", "a backslash is itself");
+    cr_expect_eq(o->verbose, 1);
+    cr_assert_eq(o->id_count, 2);
+    cr_expect_str_eq(o->ids[0], "");
+    cr_expect_str_eq(o->ids[1], "kite\\", "a backslash is itself");
     setenv("YIELDPOINT_OPTIONS", "-m \"it's\" -k 'say \"x\"'", 1);
     read_good("");
-    cr_expect_str_eq(o.mark, "it's");
-    cr_expect_str_eq(o.keyword, "say \"x\"");
+    cr_expect_str_eq(o->mark, "it's");
+    cr_expect_str_eq(o->keyword, "say \"x\"");
     setenv("YIELDPOINT_OPTIONS", " \n ", 1);
     read_good("-v");
-    cr_expect_eq(o.verbose, 1);
+    cr_expect_eq(o->verbose, 1);
 }
 
 Test(options, a_value_stands_beside_its_option)
@@ -262,19 +246,11 @@ Test(options, a_value_stands_beside_its_option)
 
 /* -- yieldpoint.ini ------------------------------------------------------------------------ */
 
-static void write_ini(const char *text)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/yieldpoint.ini", directory);
-    FILE *file = fopen(path, "w");
-    cr_assert(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
-}
-
 Test(config, an_absolute_history_stays)
 {
-    write_ini("[yieldpoint]\nhistory = /var/tmp/h.db\n");
+    write_text("yieldpoint.ini", "[yieldpoint]\nhistory = /var/tmp/h.db\n");
     read_good("");
-    cr_expect_str_eq(o.history, "/var/tmp/h.db");
+    cr_expect_str_eq(o->history, "/var/tmp/h.db");
 }
 
 Test(config, a_directory_is_no_file)

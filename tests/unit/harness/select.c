@@ -1,11 +1,10 @@
 /* Selection: node ids, -k, -m and --set, alone and together. */
 #include "harness/collect/select.h"
-#include "harness/collect/options.h"
 
 #include "base/text/text.h"
 #include "harness/driver/arrange.h"
 #include "tests/unit/harness/capture.h"
-#include "tests/unit/harness/folder.h"
+#include "tests/unit/harness/collecting.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -14,22 +13,7 @@
 #include <unistd.h>
 #include <yieldpoint/relation.h>
 
-static struct ypi_options options;
-static struct ypi_collection found;
-
-static void let_go(void)
-{
-    ypi_collection_clear(&found);
-    ypi_options_clear(&options);
-}
-
-static void end(void)
-{
-    let_go();
-    remove_empty_directory();
-}
-
-TestSuite(select, .init = enter_directory, .fini = end, .timeout = 60);
+TestSuite(select, .init = enter_directory, .fini = end_collecting, .timeout = 60);
 
 /* a: stress/rx.c::fit[small], [large]; b: stress/rx.c::fitting; c: stress/rx.cu::fit;
  * d: perf/gemm.c::Gemm[n=1-cpu], [n=1-cuda], [n=2-cpu], [n=2-cuda]; e: stress_more/x.c::run */
@@ -78,15 +62,7 @@ enum { IDS = sizeof ids / sizeof ids[0] };
 static enum ypi_exit choose(const char *words, int *selected)
 {
     static const struct yp_test *const tests[] = {&run, &fit_cuda, &fitting, &fit, &gemm};
-    static char copy[1024];
-    char *argv[16] = {(char *)(uintptr_t) "suite"};
-    int argc = 1;
-    snprintf(copy, sizeof copy, "%s", words);
-    char *at = copy;
-    while (words[0] != '\0' && at != NULL)
-        argv[argc++] = strsep(&at, "|");
-    let_go();
-    cr_assert_eq(ypi_options_read(&options, argc, argv), YPI_EXIT_OK, "%s", words);
+    cr_assert_eq(read_words(words), YPI_EXIT_OK, "%s", words);
     ypi_collect(&found, &options, (struct ypi_tests){tests, tests + 5});
     cr_assert(found.errors == 0 && found.usage_errors == 0);
     enum ypi_exit code = ypi_select(&found, &options, selected);
@@ -249,26 +225,22 @@ Test(select, relations_by_id_bring_their_cases)
         .relation = yp_same_hash("perf/gemm.c::Gemm[n=1-cpu]", "perf/gemm.c::Gemm[n=1-cuda]")};
     static const struct yp_test *const tests[] = {&run, &gemm, &faster, &same};
     const struct {
-        const char *words[3];
+        const char *words;
         int selected, reads;
     } table[] = {
-        {{"perf/gemm.c::faster"}, 5, 4},
-        {{"perf/gemm.c::same"}, 4, 2},
-        {{"perf/gemm.c::same[cuda]"}, 2, 1},
-        {{"perf/gemm.c::faster", "stress_more"}, 6, 4},
-        {{"perf/gemm.c::faster", "-kfaster or cuda"}, 3, 2},
-        {{"perf/gemm.c::faster", "-kn=1"}, 0, 0}, /* it is deselected itself */
-        {{"perf/gemm.c::faster", "-mnot gpu"}, 3, 2},
-        {{"perf/gemm.c"}, 7, 4},
+        {"perf/gemm.c::faster", 5, 4},
+        {"perf/gemm.c::same", 4, 2},
+        {"perf/gemm.c::same[cuda]", 2, 1},
+        {"perf/gemm.c::faster|stress_more", 6, 4},
+        {"perf/gemm.c::faster|-kfaster or cuda", 3, 2},
+        {"perf/gemm.c::faster|-kn=1", 0, 0}, /* it is deselected itself */
+        {"perf/gemm.c::faster|-mnot gpu", 3, 2},
+        {"perf/gemm.c", 7, 4},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        char *argv[] = {(char *)(uintptr_t) "suite", (char *)(uintptr_t)table[i].words[0],
-                        (char *)(uintptr_t)table[i].words[1]};
         int selected = 0;
         int reads = 0;
-        let_go();
-        cr_assert_eq(ypi_options_read(&options, table[i].words[1] != NULL ? 3 : 2, argv),
-                     YPI_EXIT_OK);
+        cr_assert_eq(read_words(table[i].words), YPI_EXIT_OK);
         ypi_collect(&found, &options, (struct ypi_tests){tests, tests + 4});
         cr_assert_eq(found.errors, 0);
         cr_expect_eq(ypi_select(&found, &options, &selected), YPI_EXIT_OK);
@@ -368,8 +340,7 @@ Test(select, among_nothing)
 {
     int selected = 77;
     struct ypi_collection none = {0};
-    char *argv[] = {(char *)(uintptr_t) "suite"};
-    cr_assert_eq(ypi_options_read(&options, 1, argv), YPI_EXIT_OK);
+    cr_assert_eq(read_words(""), YPI_EXIT_OK);
     cr_expect_eq(ypi_select(&none, &options, &selected), YPI_EXIT_OK);
     cr_expect_eq(selected, 0);
 }
