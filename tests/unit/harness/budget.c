@@ -594,24 +594,17 @@ Test(budget, gradients_and_precision)
 
 /* -- words --------------------------------------------------------------------------------- */
 
+/* The others are in failures, below. */
 Test(budget, texts)
 {
     static const struct {
         struct yp_budget budget;
         const char *unit, *wanted;
     } table[] = {
-        {yp_min_rate("fit", 1e6), "pixels", "fit at least 1 M pixels/s"},
         {yp_min_rate("fit", 1e6), "", "fit at least 1 M items/s"},
-        {yp_min_flops("gemm", 4.2e11), "", "gemm at least 420 GFLOP/s"},
-        {yp_min_bandwidth("copy", 2.7e10), "", "copy at least 27 GB/s"},
-        {yp_max_latency("step", 1.5e-3), "", "step at most 1.5 ms"},
-        {yp_max_peak(YP_HOST, 64 * YP_MIB), "", "host memory: at most 64.0 MiB accounted at once"},
         {yp_max_peak(YP_DEVICE, 1), "", "device memory: at most 1 B accounted at once"},
         {yp_max_resident(YP_GIB), "", "host memory: at most 1.0 GiB resident growth"},
-        {yp_max_leak(YP_HOST, 0), "", "host memory: at most 0 B left behind"},
         {yp_max_allocations(YP_HOST, 12345678), "", "host memory: at most 12345678 allocations"},
-        {yp_min_value("auc", 0.95), "", "auc at least 0.95"},
-        {yp_max_value("drift", 2), "mm", "drift at most 2 mm"},
         {yp_max_gradient_error("loss", 1e-5), "", "gradient error of loss at most 1e-05"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {

@@ -78,19 +78,16 @@ static bool send_value(const char *name, double value)
 
 static bool send_measured(const char *name, size_t count)
 {
-    struct ypi_measured m;
-    memset(&m, 0, sizeof m);
+    static struct ypi_measured m = {.unit = "pixels",
+                                    .items = 3,
+                                    .flops = 5,
+                                    .bytes = 7,
+                                    .batch = 8,
+                                    .warmup = 9,
+                                    .stop = YPI_STOP_TIME,
+                                    .phases = {{"forward", 0.25}},
+                                    .phase_count = 1};
     snprintf(m.name, sizeof m.name, "%s", name);
-    snprintf(m.unit, sizeof m.unit, "pixels");
-    m.items = 3;
-    m.flops = 5;
-    m.bytes = 7;
-    m.batch = 8;
-    m.warmup = 9;
-    m.stop = YPI_STOP_TIME;
-    m.phase_count = 1;
-    snprintf(m.phases[0].name, YPI_NAME_MAX, "forward");
-    m.phases[0].seconds = 0.25;
     m.count = count;
     double *samples = ypi_calloc(count, sizeof *samples);
     for (size_t i = 0; i < count; i++)
@@ -103,29 +100,24 @@ static bool send_measured(const char *name, size_t count)
 
 static bool send_gradient(const char *name)
 {
-    struct ypi_gradient g;
-    memset(&g, 0, sizeof g);
+    static struct ypi_gradient g = {.tensor = "weights",
+                                    .error = 1e-3,
+                                    .limit = 1e-6,
+                                    .slope = 1,
+                                    .expected = 2,
+                                    .got = 3,
+                                    .checked = 4};
     snprintf(g.name, sizeof g.name, "%s", name);
-    snprintf(g.tensor, sizeof g.tensor, "weights");
-    g.error = 1e-3;
-    g.limit = 1e-6;
-    g.slope = 1.0;
-    g.expected = 2.0;
-    g.got = 3.0;
-    g.checked = 4;
     return send_plain(YPI_MESSAGE_GRADIENT, &g, sizeof g);
 }
 
 static bool send_memory(void)
 {
-    struct ypi_memory m;
-    memset(&m, 0, sizeof m);
-    m.host.allocated_peak = 1000;
-    m.host.allocations = 7;
-    m.leaked_bytes = 11;
-    m.leaked_blocks = 2;
-    m.resident_before = 1 << 20;
-    m.resident_peak = 1 << 21;
+    static const struct ypi_memory m = {.host = {.allocated_peak = 1000, .allocations = 7},
+                                        .leaked_bytes = 11,
+                                        .leaked_blocks = 2,
+                                        .resident_before = 1 << 20,
+                                        .resident_peak = 1 << 21};
     return send_plain(YPI_MESSAGE_MEMORY, &m, sizeof m);
 }
 

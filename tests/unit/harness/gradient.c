@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/numbers/splitmix.h"
-#include "harness/body/accuracy/tensors.h"
 #include "tests/unit/harness/gradient_subjects.h"
 
 #define SEEDS 20
@@ -164,14 +163,26 @@ static size_t lay_out(struct mutant *mutant, uint64_t seed, double *x, struct yp
     return gradient->n_tensors = k;
 }
 
+/* A check of n outputs of n inputs, in one tensor. */
+static struct yp_gradient square(yp_function *f, yp_vjp *vjp, void *arg, const double *x, size_t n)
+{
+    return (struct yp_gradient){
+        .name = "square", .inputs = n, .outputs = n, .f = f, .vjp = vjp, .arg = arg, .x = x};
+}
+
+static struct ypi_gradient_result checked(struct yp_gradient gradient, uint64_t seed)
+{
+    struct ypi_gradient_result result;
+    cr_assert(ypi_gradient_error(&gradient, seed, &result) == YP_OK, "%s", yp_last_error());
+    return result;
+}
+
 static struct ypi_gradient_result check(struct mutant *mutant, uint64_t seed)
 {
     double x[MAX_INPUTS];
     struct yp_gradient gradient;
-    struct ypi_gradient_result result;
     lay_out(mutant, seed, x, &gradient);
-    cr_assert(ypi_gradient_error(&gradient, seed, &result) == YP_OK, "%s", yp_last_error());
-    return result;
+    return checked(gradient, seed);
 }
 
 /* Whether the mutant changes what the vjp returns, by more than the vjp's own rounding: a
@@ -364,16 +375,11 @@ Test(gradient, says_where_rounding_hides_a_derivative)
 {
     double x[2] = {0.5, 0.7};
     static const struct yp_tensor tensors[] = {{"a", 0, 1}, {"b", 1, 1}};
-    struct yp_gradient gradient = {.name = "drowned",
-                                   .inputs = 2,
-                                   .outputs = 1,
-                                   .f = drowned_f,
-                                   .vjp = drowned_vjp,
-                                   .x = x,
-                                   .tensors = tensors,
-                                   .n_tensors = 2};
-    struct ypi_gradient_result result;
-    cr_assert(ypi_gradient_error(&gradient, 1, &result) == YP_OK);
+    struct yp_gradient gradient = square(drowned_f, drowned_vjp, NULL, x, 2);
+    gradient.outputs = 1;
+    gradient.tensors = tensors;
+    gradient.n_tensors = 2;
+    struct ypi_gradient_result result = checked(gradient, 1);
     cr_expect(result.resolution >= 1, "%g", result.resolution);
     cr_expect_str_eq(result.coarsest, "b");
 }
@@ -393,23 +399,15 @@ static void waves_vjp(void *arg, const double *x, const double *c, double *g)
 }
 
 static struct ypi_gradient_result check_waves(double frequency, double factor, double step,
-                                              double size, uint64_t seed)
+                                             double size, uint64_t seed)
 {
     double x[8], arg[2] = {frequency, factor};
     struct ypi_seed random = ypi_seed_of(seed, 5, 5);
     for (int i = 0; i < 8; i++)
         x[i] = size * ypi_seed_normal(&random);
-    struct yp_gradient gradient = {.name = "waves",
-                                   .inputs = 8,
-                                   .outputs = 8,
-                                   .f = waves_f,
-                                   .vjp = waves_vjp,
-                                   .arg = arg,
-                                   .x = x,
-                                   .step = step};
-    struct ypi_gradient_result result;
-    cr_assert(ypi_gradient_error(&gradient, seed, &result) == YP_OK);
-    return result;
+    struct yp_gradient gradient = square(waves_f, waves_vjp, arg, x, 8);
+    gradient.step = step;
+    return checked(gradient, seed);
 }
 
 Test(gradient, a_small_factor_is_found_down_to_the_limit)
@@ -500,15 +498,8 @@ Test(gradient, cotangents_and_directions_are_drawn_afresh)
     const double x[2] = {0, 0};
     struct notes notes[2] = {0};
     for (int i = 0; i < 2; i++) {
-        struct yp_gradient gradient = {.name = "noting",
-                                       .inputs = 2,
-                                       .outputs = 2,
-                                       .f = noting_f,
-                                       .vjp = noting_vjp,
-                                       .arg = &notes[i],
-                                       .x = x};
-        struct ypi_gradient_result result;
-        cr_assert(ypi_gradient_error(&gradient, (uint64_t)i, &result) == YP_OK);
+        struct ypi_gradient_result result =
+            checked(square(noting_f, noting_vjp, &notes[i], x, 2), (uint64_t)i);
         cr_expect(result.error <= LIMIT);
     }
     for (int a = 0; a < 3; a++) {
@@ -593,13 +584,7 @@ static enum yp_status find(enum mistake mistake, double first, struct ypi_gradie
 {
     const double x[4] = {first, 0.5, -0.25, 1.5};
     struct mistaken mistaken = {mistake, 0};
-    struct yp_gradient gradient = {.name = "mistaken",
-                                   .inputs = 4,
-                                   .outputs = 4,
-                                   .f = mistaken_f,
-                                   .vjp = mistaken_vjp,
-                                   .arg = &mistaken,
-                                   .x = x};
+    struct yp_gradient gradient = square(mistaken_f, mistaken_vjp, &mistaken, x, 4);
     return ypi_gradient_error(&gradient, 3, result);
 }
 
@@ -672,21 +657,14 @@ Test(gradient, any_number_of_tensors)
         tensors[i] = (struct yp_tensor){names[i], 2 * i, 2};
         x[2 * i] = x[2 * i + 1] = 1 + 0.01 * (double)i;
     }
-    struct yp_gradient gradient = {.name = "many",
-                                   .inputs = (size_t)2 * MANY,
-                                   .outputs = (size_t)2 * MANY,
-                                   .f = squares_f,
-                                   .vjp = squares_vjp,
-                                   .arg = &wrong,
-                                   .x = x,
-                                   .tensors = tensors,
-                                   .n_tensors = MANY,
-                                   .directions = 1};
-    struct ypi_gradient_result result;
-    cr_assert(ypi_gradient_error(&gradient, 1, &result) == YP_OK, "%s", yp_last_error());
+    struct yp_gradient gradient = square(squares_f, squares_vjp, &wrong, x, (size_t)2 * MANY);
+    gradient.tensors = tensors;
+    gradient.n_tensors = MANY;
+    gradient.directions = 1;
+    struct ypi_gradient_result result = checked(gradient, 1);
     cr_expect(result.error <= LIMIT && result.checked == MANY, "%g", result.error);
     wrong = 1999;
-    cr_assert(ypi_gradient_error(&gradient, 1, &result) == YP_OK);
+    result = checked(gradient, 1);
     cr_expect(result.error > LIMIT && strcmp(result.tensor, "t999") == 0, "%s", result.tensor);
 }
 
@@ -712,15 +690,9 @@ Test(gradient, names_the_field_that_is_not_allowed)
     double arg[2] = {1, 1};
     const struct yp_tensor right[2] = {{"a", 0, 4}, {"b", 4, 4}};
     struct yp_tensor tensors[2];
-    const struct yp_gradient good = {.name = "waves",
-                                     .inputs = 8,
-                                     .outputs = 8,
-                                     .f = waves_f,
-                                     .vjp = waves_vjp,
-                                     .arg = arg,
-                                     .x = x,
-                                     .tensors = right,
-                                     .n_tensors = 2};
+    struct yp_gradient good = square(waves_f, waves_vjp, arg, x, 8);
+    good.tensors = right;
+    good.n_tensors = 2;
     struct ypi_gradient_result result;
     cr_expect(ypi_gradient_error(&good, 1, &result) == YP_OK);
     cr_expect(ypi_gradient_error(NULL, 1, &result) == YP_INVALID);

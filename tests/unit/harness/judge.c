@@ -140,6 +140,14 @@ Test(judge, what_is_resident_under_a_sanitizer_is_recorded_but_for_a_command)
     cr_expect(more());
 }
 
+Test(judge, fresh_processes_that_differ_decide_nothing)
+{
+    begin(ACROSS);
+    add_process(INSIDE);
+    add_process(OUTSIDE);
+    expect(YPI_NOISY, YPI_UNDECIDED);
+}
+
 Test(judge, fewer_than_were_to_be_asked_prove_nothing)
 {
     begin(OUTSIDE);
