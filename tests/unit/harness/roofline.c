@@ -229,31 +229,47 @@ static const char *bound_text(void)
     return text;
 }
 
+/* Rates of ceilings on one machine, the work that is declared, and what bounds it. */
+static void expect_bounds(double fp32, double int32, double l2, struct yp_measure_options o,
+                          double seconds, double wanted, const char *bound)
+{
+    of(YP_FP32, "")->rate = fp32;
+    of(YP_INT32, "")->rate = int32;
+    of(YP_FILL, "L2")->rate = l2;
+    of(YP_FILL, "memory")->rate = 5e8;
+    of(YP_READ, "memory")->rate = COPY->rate = 1e9;
+    o.threads = 1;
+    struct ypi_roofline *r = open_options(o, true);
+    share = share_of(r, seconds);
+    close_all(r);
+    cr_expect(isnan(wanted) ? isnan(share) : fabs(share - wanted) < 1e-12, "%s: %g", bound, share);
+    cr_expect_str_eq(bound_text(), bound);
+    cr_expect_eq(measured.bound < 0, bound[0] == '\0');
+}
+#define EXPECT_BOUNDS(fp32, int32, l2, seconds, wanted, bound, ...) \
+    expect_bounds(fp32, int32, l2, (struct yp_measure_options){__VA_ARGS__}, seconds, wanted, bound)
+
 Test(roofline, the_longest_of_all_bounds)
 {
-    of(YP_INT32, "")->rate = 1e9;      /* 3 ms */
-    of(YP_FP32, "")->rate = 4e9;       /* 1 ms */
-    of(YP_FILL, "memory")->rate = 5e8; /* 2 ms */
-    of(YP_FILL, "L2")->rate = 4e9;     /* 0.5 ms */
-    struct ypi_roofline *r =
-        WITH(.flops = 4e6, .bounds = YP_WORK(yp_work(YP_INT32, 3e6),
-                                             yp_traffic(YP_FILL, 1e6, YP_FOOTPRINT_MEMORY),
-                                             yp_traffic(YP_FILL, 2e6, 1 << 20)));
-    share = share_of(r, 6e-3);
-    cr_expect_float_eq(share, 0.5, 1e-12);
-    close_all(r);
-    cr_expect_str_eq(bound_text(), "int32");
+#define FILLS \
+    .flops = 4e6, \
+    .bounds = YP_WORK(yp_work(YP_INT32, 3e6), yp_traffic(YP_FILL, 1e6, YP_FOOTPRINT_MEMORY), \
+                      yp_traffic(YP_FILL, 2e6, 1 << 20))
+    /* 1 ms, 3 ms, 2 ms of memory, 0.5 ms of the cache; then 8 ms of that: another machine */
+    EXPECT_BOUNDS(4e9, 1e9, 4e9, 6e-3, 0.5, "int32", FILLS);
     cr_expect_eq(measured.bounds[YPI_BOUND_MORE].probes, 2);
     cr_expect_str_eq(measured.bounds[YPI_BOUND_MORE + 2].level, "L2");
+    EXPECT_BOUNDS(4e9, 1e9, 2.5e8, 16e-3, 0.5, "L2 fill", FILLS);
+}
 
-    of(YP_FILL, "L2")->rate = 2.5e8; /* 8 ms: another machine, another bound */
-    r = WITH(.flops = 4e6, .bounds = YP_WORK(yp_work(YP_INT32, 3e6),
-                                             yp_traffic(YP_FILL, 1e6, YP_FOOTPRINT_MEMORY),
-                                             yp_traffic(YP_FILL, 2e6, 1 << 20)));
-    share = share_of(r, 16e-3);
-    cr_expect_float_eq(share, 0.5, 1e-12);
-    close_all(r);
-    cr_expect_str_eq(bound_text(), "L2 fill");
+Test(roofline, bytes_of_an_unknown_level_have_no_share)
+{
+    EXPECT_BOUNDS(1e9, 1e9, 1e9, 2e-3, NAN, "", .bytes = 1e6);
+    cr_expect_eq(COPY->runs, 0, "nor is a probe of use");
+    EXPECT_BOUNDS(1e9, 1e9, 1e9, 2e-3, 0.5, "memory copy", .bytes = 1e6, .cold = true);
+    /* What even memory does not bound has a share; memory would, a cache perhaps not. */
+    EXPECT_BOUNDS(1e9, 1e9, 1e9, 4e-3, 0.5, "fp32", .flops = 2e6, .bytes = 1e6);
+    EXPECT_BOUNDS(1e9, 1e9, 1e9, 4e-3, NAN, "", .flops = 1e6, .bytes = 2e6);
 }
 
 /* However many there are, the near ones alone cost more than a run. */
@@ -304,36 +320,4 @@ Test(roofline, a_step_that_is_a_trifle_is_not_probed_again)
     cr_expect_eq(of(YP_INT32, "")->runs, once);
     cr_expect_eq(of(YP_FP32, "")->runs, 2 * once);
     close_all(r);
-}
-
-/* -- bytes of which level? -------------------------------------------------------------------- */
-
-Test(roofline, bytes_of_an_unknown_level_have_no_share)
-{
-    COPY->rate = 1e9;
-    struct ypi_roofline *r = WITH(.bytes = 1e6);
-    cr_expect(isnan(share_of(r, 2e-3)));
-    cr_expect_eq(COPY->runs, 0, "nor is a probe of use");
-    close_all(r);
-    cr_expect_eq(measured.bound, -1);
-    cr_expect_str_eq(bound_text(), "");
-    r = WITH(.bytes = 1e6, .cold = true);
-    share = share_of(r, 2e-3);
-    cr_expect_float_eq(share, 0.5, 1e-12, "empty caches leave memory");
-    close_all(r);
-}
-
-Test(roofline, what_even_memory_does_not_bound_has_a_share)
-{
-    COPY->rate = 1e9;
-    of(YP_FP32, "")->rate = 1e9;
-    struct ypi_roofline *r = WITH(.flops = 2e6, .bytes = 1e6);
-    share = share_of(r, 4e-3);
-    cr_expect_float_eq(share, 0.5, 1e-12);
-    close_all(r);
-    cr_expect_str_eq(bound_text(), "fp32");
-    r = WITH(.flops = 1e6, .bytes = 2e6);
-    cr_expect(isnan(share_of(r, 4e-3)), "memory would, a cache perhaps not");
-    close_all(r);
-    cr_expect_eq(measured.bound, -1);
 }
