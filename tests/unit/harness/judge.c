@@ -78,6 +78,7 @@ static enum ypi_met judge_as(struct yp_budget budget, const struct ypi_judging *
 {
     budget.name = "work";
     test.budgets[0] = budget;
+    free(results[0].verdicts);
     ypi_judge(&results[0], judging);
     return results[0].verdicts[0].met;
 }
@@ -212,6 +213,7 @@ static void expect_met(const char *name, struct ypi_noise noise, int threads, do
     m->noise = noise;
     for (int i = 0; i < SAMPLES; i++)
         m->samples[i] = seconds;
+    free(results[0].verdicts);
     ypi_judge_budgets(&results[0], &how);
     cr_expect_eq(results[0].verdicts[0].met, met, "%s, %g s: %s", name, seconds,
                  ypi_met_name(results[0].verdicts[0].met));
