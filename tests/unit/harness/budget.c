@@ -257,7 +257,7 @@ Test(budget, gradient_errors)
 Test(budget, huge_pages_that_nobody_asked_for_decide_nothing)
 {
     static const struct {
-        int growth;
+        int64_t growth;
         uint64_t huge;
         enum ypi_met met;
         enum ypi_outcome outcome;
@@ -274,7 +274,7 @@ Test(budget, huge_pages_that_nobody_asked_for_decide_nothing)
         judge();
         expect_verdict(0, cases[i].met);
         expect_outcome(cases[i].outcome);
-        cr_expect_eq(r.verdicts[0].measured, cases[i].growth);
+        cr_expect_eq(r.verdicts[0].measured, (double)cases[i].growth);
         cr_expect_eq(r.note != NULL && strstr(r.note, "huge pages") != NULL,
                      cases[i].met == YPI_UNDECIDED);
     }
@@ -289,11 +289,11 @@ Test(budget, each_is_judged_by_its_own_name)
         snprintf(names[i], sizeof names[i], "v%d", i / 2);
         all[i] = (struct yp_budget){.kind = i % 2 ? YP_BUDGET_MAX_VALUE : YP_BUDGET_MIN_VALUE,
                                     .name = names[i],
-                                    .limit = i / 2};
+                                    .limit = (double)(i - i % 2) / 2};
     }
     begin(all, sizeof all);
     for (int i = 0; i < YP_MAX_BUDGETS; i += 2)
-        add_value(names[i], i / 2 + (i % 4 == 0 ? 0 : 0.5), "");
+        add_value(names[i], all[i].limit + (i % 4 == 0 ? 0 : 0.5), "");
     judge();
     cr_expect_eq(r.verdict_count, YP_MAX_BUDGETS);
     for (int i = 0; i < YP_MAX_BUDGETS; i++)
