@@ -1,6 +1,9 @@
 """TAP for the checks written in Python: one numbered line a check, the plan at the end."""
 
+import os
+import re
 import sys
+import tempfile
 import traceback
 
 
@@ -34,6 +37,31 @@ class Tap:
             function(*arguments)
         except Exception:  # a broken check is a failed one, and the others still run
             self.check(False, name, traceback.format_exc())
+
+    def beside(self, *checks):
+        """Checks that mostly wait, each (name, function, arguments...) in a process of its own, all at once. What they
+        print follows in this order."""
+        started = []
+        for name, function, *arguments in checks:
+            told = tempfile.TemporaryFile("w+")
+            process = os.fork()
+            if process == 0:
+                os.dup2(told.fileno(), 1)
+                self.run(name, function, *arguments)
+                sys.stdout.flush()
+                os._exit(0)
+            started.append((name, process, told))
+        for name, process, told in started:
+            _, status = os.waitpid(process, 0)
+            with told:
+                told.seek(0)
+                for line in told:
+                    result = re.match(r"((?:not )?ok )\d+( - .*)", line)
+                    self.count += result is not None
+                    self.failed += line.startswith("not ok ")
+                    print(f"{result[1]}{self.count}{result[2]}" if result else line.rstrip("\n"), flush=True)
+            if status != 0:
+                self.check(False, name, f"its process ended with status {status}")
 
     def done(self):
         print(f"1..{self.count}", flush=True)

@@ -188,34 +188,29 @@ def check_limits(tap, program, folder, sanitized):
     check_socket(tap, copied, place)
 
 
-def check_taken_away(tap, program, folder, sanitized):
+def check_taken_away(tap, program, folder, what, *more):
     """In the middle of a run nothing more is to be had, for which Criterion ends the program: what is done is there."""
-    limits = [(resource.RLIMIT_NOFILE, 4), (resource.RLIMIT_AS, 1 << 20)]
-    if sanitized:
-        limits.pop()
-        tap.skip("addresses taken away", "a sanitizer then ends the program itself")
-    for which, least in limits:
-        for more in ([], ["--tap"], ["-j4"]):
-            name = f"{'open files' if which == resource.RLIMIT_NOFILE else 'addresses'} taken away {' '.join(more)}"
-            history = os.path.join(folder, f"{least}{len(more)}{''.join(more)}.db")
-            report = history + ".xml"
-            started = Started(program, "--history", history, "--junitxml", report, "--repeat", "200", "-v", *more,
-                              "usage.c::passes", "usage.c::speaks")
-            try:
-                wait_until(lambda: len(rows_or_none(history)) >= 3, what="the first cases")
-                resource.prlimit(started.process.pid, which, (least, least))
-                done = started.wait(60)
-            finally:
-                started.end()
-            stored = rows_or_none(history)
-            printed = len(re.findall(TOLD, done.out, re.M))
-            tap.check(done.code == INTERNAL and "error: " in done.err, f"{name}: ends with {INTERNAL} and says why",
-                      (done.code, done.out[-300:], done.err[-600:]))
-            tap.check(3 <= len(stored) < 400 and len(stored) <= printed <= len(stored) + 1,
-                      f"{name}: what is printed is stored", (len(stored), printed, done.out[-300:]))
-            tap.check(whole(history) and (not os.path.exists(report) or "</testsuites>" in open(report).read()),
-                      f"{name}: history and report are whole")
-            tap.check("--tap" not in more or "\nBail out! " in done.out, f"{name}: a bail out", done.out[-300:])
+    which, least = {"open files": (resource.RLIMIT_NOFILE, 4), "addresses": (resource.RLIMIT_AS, 1 << 20)}[what]
+    name = f"{what} taken away {' '.join(more)}"
+    history = os.path.join(folder, "h.db")
+    report = history + ".xml"
+    started = Started(program, "--history", history, "--junitxml", report, "--repeat", "200", "-v", *more,
+                      "usage.c::passes", "usage.c::speaks")
+    try:
+        wait_until(lambda: len(rows_or_none(history)) >= 3, what="the first cases")
+        resource.prlimit(started.process.pid, which, (least, least))
+        done = started.wait(60)
+    finally:
+        started.end()
+    stored = rows_or_none(history)
+    printed = len(re.findall(TOLD, done.out, re.M))
+    tap.check(done.code == INTERNAL and "error: " in done.err, f"{name}: ends with {INTERNAL} and says why",
+              (done.code, done.out[-300:], done.err[-600:]))
+    tap.check(3 <= len(stored) < 400 and len(stored) <= printed <= len(stored) + 1,
+              f"{name}: what is printed is stored", (len(stored), printed, done.out[-300:]))
+    tap.check(whole(history) and (not os.path.exists(report) or "</testsuites>" in open(report).read()),
+              f"{name}: history and report are whole")
+    tap.check("--tap" not in more or "\nBail out! " in done.out, f"{name}: a bail out", done.out[-300:])
 
 
 def rows_or_none(history):
@@ -383,11 +378,8 @@ def check_locked(tap, program, folder):
               "locked for half a minute in the midst: is told, and what was done is there", (done, stored))
 
 
-def check_no_locks(tap, program, cli, library, folder, sanitized):
+def check_no_locks(tap, program, cli, library, folder):
     """File systems of networks may give no locks, or no shared memory: said as such, and at once."""
-    if sanitized:
-        tap.skip("no locks", "a sanitizer wants to be the first library")
-        return
     history = os.path.join(folder, "there.db")
     run(program, "--history", history, "usage.c::passes")
     for name, said in (("YPTEST_NO_LOCKS", "gives no locks (No locks available)"),
@@ -409,11 +401,8 @@ def check_no_locks(tap, program, cli, library, folder, sanitized):
 # -- clock and locale --------------------------------------------------------------------------
 
 
-def check_clock(tap, program, cli, library, folder, sanitized):
+def check_clock(tap, program, cli, library, folder):
     """The wall clock goes an hour back at every look. Time-outs and durations do not mind."""
-    if sanitized:
-        tap.skip("the clock set back", "a sanitizer wants to be the first library")
-        return
     history = os.path.join(folder, "clock.db")
     back = {"LD_PRELOAD": library}
     begun = time.monotonic()
@@ -567,16 +556,24 @@ def check_no_shell(tap, program, cli, folder):
 def main(usage, outputs, many, cli, library, nolocks, *more):
     sanitized = "sanitized" in [os.path.basename(word) for word in more]
     tap = Tap()
-    for check, arguments in ((check_limits, (usage, sanitized)), (check_file_size, usage), (check_taken_away, (usage, sanitized)),
-                             (check_mounts, (usage, sanitized)),
-                             (check_histories, (usage, cli)), (check_locked, usage), (check_no_locks, (usage, cli, nolocks, sanitized)),
-                             (check_clock, (outputs, cli, library, sanitized)), (check_locale, outputs),
-                             (check_many, many), (check_long_ids, (usage, cli)), (check_places, usage),
-                             (check_no_shell, (usage, cli))):
-        words = list(arguments) if isinstance(arguments, tuple) else [arguments]
+
+    def check(function, *words, last=()):
         with tempfile.TemporaryDirectory() as folder:
-            flag = [words.pop()] if isinstance(words[-1], bool) else []
-            tap.run(check.__name__, check, tap, *words, os.path.realpath(folder), *flag)
+            function(tap, *words, os.path.realpath(folder), *last)
+
+    taken = [("open files", *how) for how in ((), ("--tap",), ("-j4",))]
+    checks = [(check_locked, usage), (check_file_size, usage), (check_histories, usage, cli), (check_locale, outputs),
+              (check_many, many), (check_long_ids, usage, cli), (check_places, usage), (check_no_shell, usage, cli)]
+    if sanitized:
+        tap.skip("addresses taken away", "a sanitizer then ends the program itself")
+        tap.skip("no locks, the clock set back", "a sanitizer wants to be the first library")
+    else:
+        taken += [("addresses", *how) for _, *how in taken]
+        checks += [(check_no_locks, usage, cli, nolocks), (check_clock, outputs, cli, library)]
+    for function in (check_limits, check_mounts):
+        tap.run(function.__name__, lambda: check(function, usage, last=[sanitized]))
+    tap.beside(*((function.__name__, check, function, *words) for function, *words in checks),
+               *((" ".join(how), lambda how: check(check_taken_away, usage, last=how), how) for how in taken))
     tap.done()
 
 
