@@ -4,6 +4,7 @@ import os
 import re
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from process import Started, gone  # noqa: E402
@@ -250,14 +251,19 @@ def check_reproduce(tap, out, stored, folder):
     """Each printed line gives the same data and the same verdicts."""
     lines = re.findall(r"^  reproduce: (.*)$", out, re.M)
     tap.check(len(lines) >= 30, f"{len(lines)} reproduce lines are printed", out[-2000:])
-    for number, line in enumerate(lines):
+
+    def again(number):
         history = os.path.join(folder, f"again{number}.db")
-        again = shell(line, "--history", history)
-        found = results(history)
+        return shell(lines[number], "--history", history), results(history)
+
+    # They mostly wait: for processes that end, for time-outs.
+    with ThreadPoolExecutor(4) as threads:
+        ran = list(threads.map(again, range(len(lines))))
+    for line, (done, found) in zip(lines, ran):
         case = next(iter(found), "?")
         tap.check(len(found) == 1 and case in stored and
                   data_and_verdicts(found[case]) == data_and_verdicts(stored[case]),
-                  f"reproduces {case}", f"{line}\n{again}\n{found}")
+                  f"reproduces {case}", f"{line}\n{done}\n{found}")
 
 
 def check_stillborn(tap, program, hanging, history):
