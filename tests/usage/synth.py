@@ -331,7 +331,7 @@ def check_again(tap, program):
 def check_many(tap, program):
     """More cubes than threads by far: each is made once, whoever waited for its place."""
     where = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    for i in range(4):
+    for i in range(2):
         with tempfile.TemporaryDirectory(dir=where) as folder:
             p = Place(program, folder)
             done = p.synth("--height=4", "--width=4", "--channels=2", "--cubes=2000",
@@ -649,7 +649,7 @@ def check_killed(tap, program):
     for number, code in ((signal.SIGKILL, -9), (signal.SIGINT, 130), (signal.SIGTERM, 143)):
         ended = tries = 0
         # On a busy machine many may be over, or not have begun, when the signal comes.
-        while tries < 8 or (ended == 0 and tries < 100):
+        while tries < 5 or (ended == 0 and tries < 100):
             tries += 1
             with place(program) as p:
                 started = Started(program, "synth", *many, cwd=p.folder)
@@ -713,7 +713,7 @@ def check_bar(tap, program):
     with place(program) as p:
         master, slave = pty.openpty()
         process = subprocess.Popen(
-            [program, "synth", "--height=2000", "--width=1000", "--channels=100", "--output=a"],
+            [program, "synth", "--height=1000", "--width=1000", "--channels=100", "--output=a"],
             cwd=p.folder, stdout=subprocess.DEVNULL, stderr=slave, env=ENVIRONMENT)
         os.close(slave)
         seen = b""
