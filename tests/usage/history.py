@@ -18,7 +18,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from histories import making  # noqa: E402
-from process import Started  # noqa: E402
+from process import Started, wait_until  # noqa: E402
 from program import ENVIRONMENT, rows, run  # noqa: E402
 from tap import Tap  # noqa: E402
 
@@ -485,8 +485,8 @@ def check_beside_others(tap, place):
               "prune: later it is", done)
     tap.equal(rows(path, "PRAGMA journal_mode"), [{"journal_mode": "wal"}], "prune: the log is there again")
 
-    path = place.make("suite.db", lambda m: many_runs(m, 400, 20))
-    wanted = {r for r in kept(path) if r[0] >= 398}
+    path = place.make("suite.db", lambda m: many_runs(m, 160, 20))
+    wanted = {r for r in kept(path) if r[0] >= 158}
     ended, codes = threading.Event(), []
 
     def store():
@@ -506,11 +506,9 @@ def check_beside_others(tap, place):
 
     started = Started(place.program, "--history", path, "-k", "long_work", "--jobs=8")
     try:
-        going = lambda: rows(path, "SELECT id FROM run WHERE ended IS NULL")  # noqa: E731
-        end = time.monotonic() + 20
-        while time.monotonic() < end and not (going() and count(path, "result", "case_id LIKE '%long_work%'")):
-            time.sleep(0.05)
-        key, held = going()[0]["id"], count(path, "result", "case_id LIKE '%long_work%'")
+        wait_until(lambda: count(path, "result", "case_id LIKE '%long_work%'"), what="a result")
+        key = rows(path, "SELECT id FROM run WHERE ended IS NULL")[0]["id"]
+        held = count(path, "result", "case_id LIKE '%long_work%'")
         done = place.history("prune", "--since", "2020-01-01", file=path)
         tap.check(held > 0 and [r["id"] for r in rows(path, "SELECT id FROM run")] == [key] and
                   count(path, "result") >= held, "prune: leaves a run that is going on alone", done)
@@ -685,7 +683,7 @@ def check_kills(tap, place, rounds):
     tap.check(done.code == OK and dump(one) == wanted and sound(one) is None, "kill -9: prune again has done all", done)
 
 
-def main(yieldpoint, program, old, rounds="25"):
+def main(yieldpoint, program, old, rounds="10"):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         place = Place(yieldpoint, program, folder)
