@@ -179,7 +179,7 @@ def check_program(tap, name, program, folder):
     history = os.path.join(folder, f"{name}.db")
     cuda = name == "lang-cu"
     source = {"lang-cpp": "lang.cpp", "lang-cpp17": "lang.cpp", "lang-cu": "lang.cu"}.get(name, "lang.c")
-    done = run(program, "--history", history)
+    done = run(program, "--history", history, "--jobs=4")  # most cases only start a process
     stored = {key.split("::", 1)[1]: value for key, value in results(history).items()}
     own = {"triad[cpu]": "passed", "triad[cuda]": None} if cuda else OF_ALL if source == "lang.c" else {}
     files = {source: {**own, "fails": "failed"}, "shared.h": SHARED,
