@@ -14,27 +14,23 @@ from tap import Tap  # noqa: E402
 
 SOURCES = [*(f"base/random/{name}" for name in ("bulk_avx2", "bulk_avx512", "bulk_baseline", "level", "stream")),
            *(f"synth/scene/{name}" for name in ("accelerated", "cuvis", "ground", "mixing", "optics", "passband", "prepare",
-                                                "scene"))]
+                                                "scene")), "tests/usage/suites/same_bits"]
 FRAMEWORK = ["base/numbers/hash", "base/system/error", "base/system/file", "base/system/self", "base/text/text",
              "base/simd/isa", "base/simd/simd", "device/cpu/cpu", "device/cpu/levels", "device/device", "device/plugin"]
 OPTIONS = ["-std=c17", "-D_GNU_SOURCE", "-ffp-contract=off", "-fno-math-errno",
            "-fno-trapping-math", "-DYPI_VERSION=\"0\""]
 
 
-def built(root, compiler, more, level, folder):
-    """The program; what is not synth is the same for all and is not what is looked at."""
-    program = os.path.join(folder, f"same-bits-{os.path.basename(compiler)}{level}")
-    files = [os.path.join(root, f"{name}.c") for name in (*SOURCES, *FRAMEWORK)]
-    files.append(os.path.join(root, "tests", "usage", "suites", "same_bits.c"))
-    subprocess.run([compiler, *more, *OPTIONS, level, *[f"-I{os.path.join(root, d)}" for d in (
-        ".", "include")], "-o", program, *files, "-lm", "-lpthread", "-ldl"],
-        check=True, timeout=120)
-    return program
+def compiled(root, command, level, files, out, *flags):
+    files = [os.path.join(root, f"{name}.c") for name in files]
+    subprocess.run([*command, *OPTIONS, level, f"-I{root}", f"-I{root}/include", *files, "-o", out, *flags], check=True,
+                   timeout=300)
+    return out
 
 
 def hashes(program):
     """{what: {level: hash}}"""
-    done = subprocess.run([program], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([program], capture_output=True, text=True, check=True, timeout=300)
     found = {}
     for line in done.stdout.splitlines():
         what, level, value = line.split()
@@ -42,9 +38,9 @@ def hashes(program):
     return found
 
 
-def check_build(tap, root, compiler, more, level, folder, wanted):
-    name = f"{os.path.basename(compiler)} {level}"
-    found = hashes(built(root, compiler, more, level, folder))
+def check_build(tap, root, command, level, framework, wanted):
+    name = f"{os.path.basename(command[0])} {level}"
+    found = hashes(compiled(root, command, level, SOURCES, framework + level, framework, "-lm", "-lpthread", "-ldl"))
     for what, values in found.items():
         # What has no golden hash is held to the first build's.
         value = wanted.setdefault(what, values.get("golden", values["1"]))
@@ -60,12 +56,13 @@ def main(root, *command):
     with tempfile.TemporaryDirectory() as folder:
         for compiler in ("gcc", "clang"):
             path = shutil.which(compiler)
+            if path is None:
+                tap.skip(compiler, f"no {compiler}")
+                continue
+            # What is not synth is not what is looked at: one build of it for all levels.
+            framework = compiled(root, [path, *more], "-O1", FRAMEWORK, os.path.join(folder, compiler + ".o"), "-r")
             for level in ("-O0", "-O1", "-O2", "-O3"):
-                if path is None:
-                    tap.skip(f"{compiler} {level}", f"no {compiler}")
-                else:
-                    tap.run(f"{compiler} {level}", check_build, tap, root, path, more, level,
-                            folder, wanted)
+                tap.run(f"{compiler} {level}", check_build, tap, root, [path, *more], level, framework, wanted)
     tap.done()
 
 
