@@ -16,39 +16,32 @@ static bool on_device(struct yp_case *t)
     return yp_device_memory_kind(yp_device(t)) == YP_DEVICE;
 }
 
-/* Work of the made-up device: a function of the plugin that is loaded already. */
-static void call(struct yp_case *t, const char *function, void *stream, double seconds)
+/* A function of the plugin that is loaded already, to `function`. */
+static void find(struct yp_case *t, const char *name, void *function)
 {
     char path[4096];
-    void (*fake_work)(void *, double) = NULL;
-    if (!on_device(t))
-        return;
     snprintf(path, sizeof path, "%s/libyieldpoint-cuda.so", getenv("YIELDPOINT_PLUGINS"));
     void *plugin = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
     yp_require(t, plugin != NULL, "%s", dlerror());
-    void *symbol = dlsym(plugin, function);
-    memcpy(&fake_work, &symbol, sizeof symbol);
-    fake_work(stream, seconds);
+    void *symbol = dlsym(plugin, name);
+    yp_require(t, symbol != NULL, "%s", dlerror());
+    memcpy(function, &symbol, sizeof symbol);
     dlclose(plugin);
+}
+
+/* Work of the made-up device. */
+static void call(struct yp_case *t, const char *name, void *stream, double seconds)
+{
+    void (*function)(void *, double) = NULL;
+    if (!on_device(t))
+        return;
+    find(t, name, &function);
+    function(stream, seconds);
 }
 
 static void work(struct yp_case *t, void *stream, double seconds)
 {
     call(t, "fake_work", stream, seconds);
-}
-
-static bool cache_is_dirty(void)
-{
-    char path[4096];
-    bool (*is_dirty)(void) = NULL;
-    snprintf(path, sizeof path, "%s/libyieldpoint-cuda.so", getenv("YIELDPOINT_PLUGINS"));
-    void *plugin = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-    void *symbol = plugin != NULL ? dlsym(plugin, "fake_cache_is_dirty") : NULL;
-    memcpy(&is_dirty, &symbol, sizeof symbol);
-    bool dirty = is_dirty == NULL || is_dirty();
-    if (plugin != NULL)
-        dlclose(plugin);
-    return dirty;
 }
 
 static double now(void)
@@ -139,6 +132,8 @@ YP_TEST(fake, waits_for_itself, .devices = "cuda")
 YP_TEST(fake, cold_and_clean, .devices = "cuda")
 {
     int dirty = 0;
+    bool (*cache_is_dirty)(void) = NULL;
+    find(t, "fake_cache_is_dirty", &cache_is_dirty);
     yp_measure (t, "work", .cold = true, .samples = 3) {
         dirty += cache_is_dirty();
         work(t, own_stream(t), 1e-3);

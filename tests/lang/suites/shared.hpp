@@ -14,34 +14,7 @@ YP_TEST(lang, everything, .tags = "stress perf",
                               yp_min_value("sum", 1), yp_max_value("sum", 1e12),
                               yp_max_gradient_error("square", 1e-5)))
 {
-    double *values = (double *)yp_alloc(t, 1000 * sizeof *values);
-    double sum = 0;
-    yp_require(t, *(const int *)yp_data(t) == 7, "data is %d", *(const int *)yp_data(t));
-    yp_measure (t, "work", .items = 1000, .unit = "values", .flops = 1000, .bytes = 8000,
-                .reset = reset, .arg = &sum, .warmup = 2, .samples = 5) {
-        yp_phase (t, "write") {
-            for (int i = 0; i < 1000; i++)
-                values[i] = (double)yp_int(t, "channels");
-        }
-        yp_phase (t, "read") {
-            for (int i = 0; i < 1000; i++)
-                sum += values[i];
-            yp_keep(sum);
-        }
-    }
-    yp_measure (t, "adaptive", .min_samples = 3, .max_samples = 10, .max_seconds = 0.02)
-        yp_keep(sum);
-    yp_measure (t, "plain", .samples = 3)
-        yp_keep(sum);
-    yp_expect(t, sum > 0, "sum is %g", sum);
-    yp_value(t, "sum", sum);
-    yp_value_unit(t, "noise", yp_double(t, "noise"), "dB");
-    yp_data_hash(t, yp_seed(t) + (uint64_t)(yp_case_name(t)[0] == 's'));
-    static const double x[] = {1, -2, 3};
-    struct yp_gradient gradient = {
-        .name = "square", .inputs = 3, .outputs = 3, .f = square, .vjp = square_vjp, .x = x};
-    yp_check_gradient(t, &gradient);
-    yp_ok(t, yp_device_synchronize(yp_device(t)));
+    do_everything(t);
 }
 
 namespace my

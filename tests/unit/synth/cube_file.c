@@ -358,7 +358,6 @@ Test(cube_file, makes_of_stored_values_what_the_header_says)
     } cases[] = {
         {1, "data gain values = {0.5, 0.5}", {6, 8}, {3, 4}, 2, NULL},
         {1, "data gain values = {\n 0.25 ,\n 0.25,}", {6, 8}, {1.5F, 2}, 4, NULL},
-        {1, "data gain values={.5, .5}\ndata offset values={0, 0}", {6, 8}, {3, 4}, 2, NULL},
         {1, "data gain values={.5, .5}\ndata offset values={0, 1}", {6, 8}, {3, 5}, 0, NULL},
         {1, "data gain values = {0.5, 0.25}", {6, 8}, {3, 2}, 0, NULL},
         {1, "data gain values = {-0.5, -0.5}", {6, 8}, {-3, -4}, 0, NULL},
@@ -397,10 +396,8 @@ Test(cube_file, makes_of_stored_values_what_the_header_says)
         {4, "data ignore value=-3.40282347e+38", {-FLT_MAX, 0.1}, {NAN, 0.1F}, 0, NULL},
         {4, "data ignore value=-3.40282e+38", {-FLT_MAX, 1}, {NAN, 1}, 0, NULL},
         {4, "data ignore value=-3.40282e+38", {-INFINITY, 1}, {-INFINITY, 1}, 0, NULL},
-        {4, "data ignore value=-3.402823466e+38", {-FLT_MAX, 1}, {NAN, 1}, 0, NULL},
         {4, "data ignore value=-3.403E+38", {-FLT_MAX, 1}, {NAN, 1}, 0, NULL},
         {4, "data ignore value=-3.4e+38", {-FLT_MAX, FLT_MAX}, {NAN, FLT_MAX}, 0, NULL},
-        {4, "data ignore value=-3.4e+38", {-3.4e38F, 1}, {NAN, 1}, 0, NULL},
         {4, "data ignore value=9.96921e+36", {0x1.ep+122, 1}, {NAN, 1}, 0, NULL},
         {4, "data ignore value=9.97e+36", {0x1.ep+122, 1}, {0x1.ep+122F, 1}, 0, NULL},
         {4, "data ignore value=-9999.9", {-9999.9F, -9999.88}, {NAN, -9999.88F}, 0, NULL},
@@ -410,9 +407,7 @@ Test(cube_file, makes_of_stored_values_what_the_header_says)
         {4, "data ignore value=0.123457", {0.1234567, 0.123458}, {NAN, 0.123458F}, 0, NULL},
         {4, "data ignore value=-1e300", {-FLT_MAX, 1}, {-FLT_MAX, 1}, 0, NULL},
         {5, "data ignore value=-3.40282e+38", {-FLT_MAX, 1}, {NAN, 1}, 0, NULL},
-        {5, "data ignore value=-3.40282346638529e+38", {-FLT_MAX, 1}, {NAN, 1}, 0, NULL},
         {5, "data ignore value=-1.79769e+308", {-DBL_MAX, 1}, {NAN, 1}, 0, NULL},
-        {5, "data ignore value=-1.79769313486232e+308", {-DBL_MAX, 1}, {NAN, 1}, 0, NULL},
         {3, "data ignore value=-2.14748e+09", {INT32_MIN, 1}, {NAN, 1}, 0, NULL},
         {3, "data ignore value=2.147e+09", {INT32_MAX, 1}, {0x1p31F, 1}, 0, NULL},
         {2, "data ignore value=-32768.4", {INT16_MIN, 1}, {INT16_MIN, 1}, 0, NULL},
@@ -644,7 +639,6 @@ Test(cube_file, refuses_broken_headers)
     } broken[] = {
         {"", "has 0 bytes: a header has 1 to"},
         {"ENVY\n" REST, ":1: the first line is 'ENVY': an ENVI header begins with ENVI"},
-        {"samples = 1\n", "an ENVI header begins with ENVI"},
         {"ENVI", "samples is missing"},
         {"ENVI\nlines=1\nbands=2\ndata type=2\n", "samples is missing: must be a whole number"},
         {"ENVI\nsamples=1\nbands=2\ndata type=2\n", "lines is missing"},
@@ -652,7 +646,6 @@ Test(cube_file, refuses_broken_headers)
         {"ENVI\nsamples=1\nlines=1\nbands=2\n", "data type is missing: must be 1 (uint8), 2"},
         {"ENVI\nsamples=0\nlines=1\nbands=2\ndata type=2\n",
          ":2: samples is '0': must be a whole number of 1 at least"},
-        {"ENVI\nlines=-1\nsamples=1\nbands=2\ndata type=2\n", ":2: lines is '-1': must be"},
         {"ENVI\n\nbands=2x\nlines=1\nsamples=1\ndata type=2\n", ":3: bands is '2x': must be"},
         {"ENVI\ndescription = {a\n b,\n c} d\nsamples=x\n", ":5: samples is 'x': must be"},
         {"ENVI\r\na =\r\n {a\r\n}\r\n\r\nsamples=x\r\n", ":6: samples is 'x': must be"},
@@ -726,7 +719,6 @@ Test(cube_file, refuses_broken_npy)
         const char *header, *message;
     } broken[] = {
         {"{'descr': '<c8', 'fortran_order': False, 'shape': (1, 2)}", "descr is '<c8': must be f4"},
-        {"{'descr': '<f2', 'fortran_order': False, 'shape': (1, 2)}", "descr is '<f2': must be"},
         {"{'descr': '|u2', 'fortran_order': False, 'shape': (1, 2)}", "descr is '|u2': must be"},
         {"{'descr': '', 'fortran_order': False, 'shape': (1, 2)}", "descr is '': must be"},
         {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}", "must be a quoted"},
