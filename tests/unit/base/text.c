@@ -332,10 +332,10 @@ Test(figures, bytes)
         double bytes;
         const char *wanted;
     } table[] = {
-        {0, "0 B"},          {1023, "1023 B"},       {1024, "1.0 KiB"},
-        {1536, "1.5 KiB"},   {0x1p20, "1.0 MiB"},    {0x1p20 - 1, "1.0 MiB"},
-        {0x1p50, "1.0 PiB"}, {0x1p62, "4096.0 PiB"}, {-2048, "-2.0 KiB"},
-        {NAN, "n/a"},        {INFINITY, "inf B"},    {0.5, "0.5 B"},
+        {0, "0 B"},          {1023, "1023 B"},        {1024, "1.0 KiB"},   {1536, "1.5 KiB"},
+        {0x1p20, "1.0 MiB"}, {0x1p20 - 1, "1.0 MiB"}, {0x1p30, "1.0 GiB"}, {0x1p40, "1.0 TiB"},
+        {0x1p50, "1.0 PiB"}, {0x1p62, "4096.0 PiB"},  {-2048, "-2.0 KiB"}, {NAN, "n/a"},
+        {INFINITY, "inf B"}, {0.5, "0.5 B"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         char text[YPI_FIGURE_MAX];
