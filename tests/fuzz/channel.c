@@ -165,16 +165,6 @@ static size_t place_of(const char *word)
     return rest == word + length ? number : SIZE_MAX;
 }
 
-/* Pairs of digits up to the end of the word. */
-static size_t put_hex(unsigned char *to, size_t room, const char *hex)
-{
-    size_t count = 0;
-    unsigned byte = 0;
-    for (; count < room && sscanf(hex, "%2x", &byte) == 1 && strlen(hex) >= 2; hex += 2)
-        to[count++] = (unsigned char)byte;
-    return count;
-}
-
 static void change(struct message *m, const char *word)
 {
     unsigned long number = strtoul(word, NULL, 10);
@@ -185,7 +175,7 @@ static void change(struct message *m, const char *word)
     else if (word[0] == '-')
         m->size -= 0 - number < m->size ? 0 - number : m->size;
     else if (place < m->size)
-        put_hex(m->bytes + place, m->size - place, strchr(word, '=') + 1);
+        fuzz_hex(m->bytes + place, m->size - place, strchr(word, '=') + 1);
 }
 
 static void send_line(const char *path, char *line)
@@ -208,7 +198,7 @@ static void send_line(const char *path, char *line)
     bool raw = kinds[kind] == NULL;
     for (word = strtok_r(NULL, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest))
         if (raw)
-            m.size += put_hex(m.bytes + m.size, MESSAGE_MAX - m.size, word);
+            m.size += fuzz_hex(m.bytes + m.size, MESSAGE_MAX - m.size, word);
         else
             change(&m, word);
     if (raw) {

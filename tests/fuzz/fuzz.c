@@ -121,3 +121,12 @@ void fuzz_write(const char *path, const void *bytes, size_t size)
         exit(1);
     }
 }
+
+size_t fuzz_hex(unsigned char *to, size_t room, const char *hex)
+{
+    size_t count = 0;
+    unsigned byte = 0;
+    for (; count < room && strlen(hex) >= 2 && sscanf(hex, "%2x", &byte) == 1; hex += 2)
+        to[count++] = (unsigned char)byte;
+    return count;
+}

@@ -37,4 +37,7 @@ void fuzz_leave(void);
 /* Writes the whole file; ends the process when it cannot. */
 void fuzz_write(const char *path, const void *bytes, size_t size);
 
+/* Bytes of pairs of digits, up to the end of the word or of the room; returns how many. */
+size_t fuzz_hex(unsigned char *to, size_t room, const char *hex);
+
 #endif

@@ -196,16 +196,6 @@ static const char *column_of(const struct ypi_table *table, const char *word)
     return NULL;
 }
 
-/* Pairs of digits up to the end of the word. */
-static size_t put_hex(unsigned char *to, size_t room, const char *hex)
-{
-    size_t count = 0;
-    unsigned byte = 0;
-    for (; count < room && strlen(hex) >= 2 && sscanf(hex, "%2x", &byte) == 1; hex += 2)
-        to[count++] = (unsigned char)byte;
-    return count;
-}
-
 static void set(sqlite3 *db, const char *table_word, const char *column_word, const char *value)
 {
     sqlite3_stmt *s = NULL;
@@ -223,7 +213,7 @@ static void set(sqlite3 *db, const char *table_word, const char *column_word, co
         else if (value[0] == 't')
             sqlite3_bind_text(s, 1, value + 1, -1, SQLITE_STATIC);
         else if (value[0] == 'x')
-            sqlite3_bind_blob(s, 1, blob, (int)put_hex(blob, sizeof blob, value + 1),
+            sqlite3_bind_blob(s, 1, blob, (int)fuzz_hex(blob, sizeof blob, value + 1),
                               SQLITE_STATIC);
         sqlite3_step(s);
     }
@@ -249,7 +239,7 @@ static void change_file(const char *path, bool ends, unsigned long offset, const
 {
     struct stat status;
     unsigned char bytes[64];
-    size_t count = put_hex(bytes, sizeof bytes, hex);
+    size_t count = fuzz_hex(bytes, sizeof bytes, hex);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     FUZZ_CHECK(fd >= 0 && fstat(fd, &status) == 0);
     unsigned long size = (unsigned long)status.st_size;
