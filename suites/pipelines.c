@@ -47,25 +47,6 @@ double plain_gradient(struct yp_case *t, const struct rx_pipeline_options *optio
     return loss;
 }
 
-void check_plain_gradient(struct yp_case *t, const char *name,
-                          const struct rx_pipeline_options *options, const struct rx_tile *tile,
-                          const double *at, const struct yp_tensor *tensors, size_t n_tensors)
-{
-    struct rx_plain *plain = open_plain(t, options, tile);
-    struct yp_gradient check = {.name = name,
-                                .inputs =
-                                    tensors[n_tensors - 1].offset + tensors[n_tensors - 1].count,
-                                .outputs = rx_plain_outputs(plain),
-                                .f = rx_plain_losses,
-                                .vjp = rx_plain_vjp,
-                                .arg = plain,
-                                .x = at,
-                                .tensors = tensors,
-                                .n_tensors = n_tensors};
-    yp_check_gradient(t, &check);
-    rx_plain_destroy(plain);
-}
-
 double scores_off(struct yp_case *t, const struct rx_pipeline_options *options,
                   const struct rx_tile *tile, const double *at, const float *scores)
 {

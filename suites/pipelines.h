@@ -21,11 +21,6 @@ struct rx_plain *open_plain(struct yp_case *t, const struct rx_pipeline_options 
 double plain_gradient(struct yp_case *t, const struct rx_pipeline_options *options,
                       const struct rx_tile *tile, const double *at, double *gradient);
 
-/* Compares its gradient with differences, tensor by tensor. */
-void check_plain_gradient(struct yp_case *t, const char *name,
-                          const struct rx_pipeline_options *options, const struct rx_tile *tile,
-                          const double *at, const struct yp_tensor *tensors, size_t n_tensors);
-
 /* The root mean square error of scores relative to that of plain loops in double. */
 double scores_off(struct yp_case *t, const struct rx_pipeline_options *options,
                   const struct rx_tile *tile, const double *at, const float *scores);

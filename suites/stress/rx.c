@@ -179,21 +179,6 @@ static struct rx_pipeline_options options_of(const struct rx_tile *tile)
     return (struct rx_pipeline_options){.channels = tile->channels, .tile_pixels = tile->pixels};
 }
 
-/* By finite differences in double precision, every tensor. */
-YP_TEST(rx, gradient, .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small", .set = YP_SET(SCALE(2, 64, 10))),
-                          yp_case_of("medium", .set = YP_SET(SCALE(2, 128, 50)))),
-        .timeout = 120, .parallel = true,
-        .budgets = YP_BUDGETS(yp_max_gradient_error("loss", 5e-8)))
-{
-    struct scale s = scale_of(t);
-    struct gradient_case g = gradient_case_open(t, &s, 64);
-    struct yp_tensor tensors[RX_LOSS_TENSORS];
-    const struct rx_pipeline_options options = options_of(&g.tile);
-    rx_loss_tensors(g.channels, tensors);
-    check_plain_gradient(t, "loss", &options, &g.tile, g.exact, tensors, RX_LOSS_TENSORS);
-}
-
 enum { PARTS = 64, PART_PIXELS = 64 };
 
 /* The same on the device. */

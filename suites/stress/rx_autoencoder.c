@@ -1,8 +1,6 @@
 /* A linear autoencoder trained by gradient descent, compared with its optimum: principal
  * components. */
-#include "suites/pipelines.h"
 #include "suites/scene_work.h"
-#include "suites/score_error.h"
 #include "suites/stress/training.h"
 
 #include <math.h>
@@ -10,32 +8,25 @@
 
 /* Scores and labels are kept for this many pixels at most, 5 bytes each. */
 #define SCORED_PIXELS (100 * 128 * 128)
-#define CHECKED_PIXELS 64
 
 /* MinMax -> C to h -> h to C, h = min(5, C), mean square error, as the cuvis.ai suite has it, but
  * trained to convergence. The variances of the spectrum span 1e5, so the moments decay fast and the
  * rate begins large and falls with the schedule. */
-struct schedule {
-    size_t batch; /* cubes */
-    uint64_t epochs, patience;
-    double lr, factor, threshold;
-};
-
-static struct training_plan plan(const struct schedule *schedule)
+static struct training_plan plan(struct yp_case *t)
 {
     struct training_plan p = {
         .options = {.threads = TRAINING_THREADS, .detector = RX_AUTOENCODER, .normalise = true},
         .config = train_defaults()};
     struct train_config *c = &p.config;
-    c->adamw.lr = schedule->lr;
+    c->adamw.lr = yp_double(t, "lr");
     c->adamw.beta2 = 0.9;
-    c->adamw.weight_decay = 0; /* it would move the optimum */
-    c->frozen.word[0] = 3;     /* min and max: a wider range makes any error smaller */
-    c->batch = schedule->batch;
-    c->epochs = schedule->epochs;
-    c->plateau.patience = schedule->patience;
-    c->plateau.factor = schedule->factor;
-    c->plateau.threshold = schedule->threshold;
+    c->adamw.weight_decay = 0;             /* it would move the optimum */
+    c->frozen.word[0] = 3;                 /* min and max: a wider range makes any error smaller */
+    c->batch = (size_t)yp_int(t, "batch"); /* cubes */
+    c->epochs = (uint64_t)yp_int(t, "epochs");
+    c->plateau.patience = (uint64_t)yp_int(t, "patience");
+    c->plateau.factor = yp_double(t, "factor");
+    c->plateau.threshold = yp_double(t, "threshold");
     return p;
 }
 
@@ -103,26 +94,6 @@ static void detect(struct yp_case *t, const struct training *f, const float *tra
     yp_value(t, "auc above pca", auc[0] - auc[1]);
 }
 
-/* Every tensor by differences in double at the end of training; its beginning is a case of
- * pipeline_gradient. */
-static void check_gradient(struct yp_case *t, const struct training *f,
-                           const struct training_plan *how, const float *parameters)
-{
-    struct rx_tile tile = {.pixels = CHECKED_PIXELS, .channels = f->tiles.scale.channels};
-    float *values = yp_alloc_host(t, tile.pixels * tile.channels * sizeof *values);
-    struct scene_tiles here;
-    scene_tiles_open_on(&here, t, yp_device_cpu(), &f->tiles.scale, TRAINING_TILE_PIXELS);
-    yp_ok(t, synth_scene_tile(here.scene, 0, 0, tile.pixels, values, NULL));
-    scene_tiles_close(&here);
-    tile.values = values;
-    struct rx_pipeline_options options = how->options;
-    options.channels = tile.channels;
-    options.tile_pixels = tile.pixels;
-    check_plain_gradient(t, "autoencoder", &options, &tile,
-                         in_double(t, parameters, f->objective.parameters), f->objective.tensors,
-                         f->objective.n_tensors);
-}
-
 static void start_again(void *arg)
 {
     struct training *f = arg;
@@ -160,13 +131,7 @@ YP_TEST(rx, autoencoder, .tags = "stress",
                               yp_max_resident(64 * YP_MIB)))
 {
     struct scale s = scale_of(t);
-    struct schedule schedule = {.batch = (size_t)yp_int(t, "batch"),
-                                .epochs = (uint64_t)yp_int(t, "epochs"),
-                                .patience = (uint64_t)yp_int(t, "patience"),
-                                .lr = yp_double(t, "lr"),
-                                .factor = yp_double(t, "factor"),
-                                .threshold = yp_double(t, "threshold")};
-    struct training_plan how = plan(&schedule);
+    struct training_plan how = plan(t);
     struct training f;
     training_open(&f, t, &s, &how);
     yp_data_hash(t, scene_tiles_hash(&f.tiles, t));
@@ -215,16 +180,5 @@ YP_TEST(rx, autoencoder, .tags = "stress",
     yp_expect(t, memcmp(trained, f.parameters, 2 * sizeof *trained) == 0,
               "min and max were frozen and moved");
     detect(t, &f, trained, best);
-    check_gradient(t, &f, &how, trained);
     training_close(&f);
-}
-
-/* Stopped after any step and taken up again, and on one thread: the same bits. */
-YP_TEST(rx, autoencoder_resumes, .tags = "stress small", .devices = "cpu cuda", .timeout = 120)
-{
-    struct scale s = {.cubes = 10, .height = 64, .width = 64, .channels = 10};
-    struct schedule schedule = {
-        .batch = 2, .epochs = 2, .patience = 20, .lr = 0.1, .factor = 0.5, .threshold = 1e-4};
-    struct training_plan how = plan(&schedule);
-    training_resumes(t, &s, &how);
 }
