@@ -5,28 +5,8 @@
 
 #include "models/nn/simd/unroll.h"
 
-#define V_LANES 4
-#include "base/simd/vector.h"
-
-#include "models/nn/simd/small.inc"
-
-#include "base/simd/vector_end.h"
-
-#if defined(__x86_64__)
-#define V_LANES 8
-#include "base/simd/vector.h"
-
-#include "models/nn/simd/small.inc"
-
-#include "base/simd/vector_end.h"
-
-#define V_LANES 16
-#include "base/simd/vector.h"
-
-#include "models/nn/simd/small.inc"
-
-#include "base/simd/vector_end.h"
-#endif
+#define V_SOURCE "models/nn/simd/small.inc"
+#include "base/simd/vector_sets.h"
 
 typedef void small(const struct nn_small_product *product);
 
