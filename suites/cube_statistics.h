@@ -1,10 +1,8 @@
-/*
- * Statistics of any cube, in double, that distinguish a real scene from a synthetic one.
+/* Statistics of any cube, in double, that distinguish a real scene from a synthetic one.
  *
  * A pixel has data when it is finite in some channel. A channel is valid when it is finite in at
  * least half of the pixels that have data and not constant there; a pixel when it has data and is
- * finite in all valid channels.
- */
+ * finite in all valid channels. */
 #ifndef SUITES_CUBE_STATISTICS_H
 #define SUITES_CUBE_STATISTICS_H
 

@@ -1,11 +1,9 @@
-/*
- * A synthetic scene as the input of a detector: where synth/ and models/ meet.
+/* A synthetic scene as the input of a detector: where synth/ and models/ meet.
  *
  * The cubes of a scene follow each other and are cut into tiles of `tile_pixels`. No tile spans
  * part of a cube and another one: the last tile of a cube may be shorter, or a tile consists of
  * whole cubes where two or more fit, and the last tile may have fewer. A tile is generated when it
- * is requested and is not kept; on a GPU one launch generates it there.
- */
+ * is requested and is not kept; on a GPU one launch generates it there. */
 #ifndef SUITES_SCENE_TILES_H
 #define SUITES_SCENE_TILES_H
 

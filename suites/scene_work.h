@@ -1,7 +1,5 @@
-/*
- * The least work of random numbers and scenes, for the bounds of a measurement. Operations are
- * those of YP_INT32 and YP_FP32: an addition, a multiplication or what takes as long.
- */
+/* The least work of random numbers and scenes, for the bounds of a measurement. Operations are
+ * those of YP_INT32 and YP_FP32: an addition, a multiplication or what takes as long. */
 #ifndef SUITES_SCENE_WORK_H
 #define SUITES_SCENE_WORK_H
 

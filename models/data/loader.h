@@ -1,5 +1,4 @@
-/*
- * Streams of items: made ahead by worker threads, in bounded memory, taken in any order.
+/* Streams of items: made ahead by worker threads, in bounded memory, taken in any order.
  *
  * The counterpart of a data loader with `num_workers`. What an item is comes from a callback, so
  * generators and files both feed it: item `index` must be a function of `index` alone (and of what
@@ -11,8 +10,7 @@
  * that no worker has begun makes it himself instead of waiting; he waits only for one that a worker
  * is making at that moment. So no order of requests, from however many threads, can lock up, and a
  * consumer that is faster than the workers helps them. Ascending order (in each of several parts
- * too) makes best use of what was made ahead; for a shuffled pass let the callback permute.
- */
+ * too) makes best use of what was made ahead; for a shuffled pass let the callback permute. */
 #ifndef DATA_LOADER_H
 #define DATA_LOADER_H
 
@@ -27,14 +25,12 @@ extern "C" {
 
 #define DATA_LOADER_WORKERS 1024 /* at most */
 
-/*
- * Makes item `index`, such as a tile, a sequence or a graph: sets *count, how many elements
+/* Makes item `index`, such as a tile, a sequence or a graph: sets *count, how many elements
  * (pixels, tokens, ...) it has (0 to options.elements; 0 on entry), and writes data, (count)
  * elements, and labels, (count) bytes, NULL unless they are wanted. Both have the capacity of
  * options.elements. Called once for each index and pass, from workers and from those who take,
  * several at once and in any order. What is not YP_OK, with yp_set_error(), becomes the answer to
- * the thread that takes this index. It must not call the loader.
- */
+ * the thread that takes this index. It must not call the loader. */
 typedef enum yp_status data_fill(void *arg, size_t index, void *data, uint8_t *labels,
                                  size_t *count);
 

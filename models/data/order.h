@@ -9,13 +9,11 @@
 extern "C" {
 #endif
 
-/*
- * The place of an item in a random order is its rank by this number (and by its index where two are
+/* The place of an item in a random order is its rank by this number (and by its index where two are
  * equal), a function of the arguments alone:
  *     mix(mix(seed + G (stream + 1)) + G (index + 1)),   G = 0x9e3779b97f4a7c15,
  * modulo 2^64, with mix the last part of splitmix64 (Steele, Lea and Flood, 2014): z ^= z >> 30;
- * z *= 0xbf58476d1ce4e5b9; z ^= z >> 27; z *= 0x94d049bb133111eb; z ^= z >> 31.
- */
+ * z *= 0xbf58476d1ce4e5b9; z ^= z >> 27; z *= 0x94d049bb133111eb; z ^= z >> 31. */
 uint64_t data_order_key(uint64_t seed, uint64_t stream, uint64_t index);
 
 /* Sorts `items` (count) by their keys. Whatever order they came in, the same comes out. */

@@ -26,12 +26,10 @@ static void fail(struct failure *first, size_t index, enum yp_status status)
     }
 }
 
-/*
- * The order of merging. A worker has slots of its own, so that what it sums up stays in its caches,
+/* The order of merging. A worker has slots of its own, so that what it sums up stays in its caches,
  * and merges its own items only: when it ends one, and when it has no slot left. So it goes on
  * while an item before its own is not done yet. The item whose turn it is never waits for a slot:
- * all before it are merged.
- */
+ * all before it are merged. */
 enum { SPARE_MAX = 1 };
 
 struct order {

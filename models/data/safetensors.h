@@ -1,10 +1,8 @@
-/*
- * Files of named tensors in the .safetensors format (Hugging Face, version 0.4): eight bytes with
+/* Files of named tensors in the .safetensors format (Hugging Face, version 0.4): eight bytes with
  * the length of a header, the header in JSON, and the tensors' bytes one behind the other, in the
  * order of the machine's memory on little-endian ones. What the header says is checked before
  * anything is read: sizes that are not the shape's, ranges that overlap, leave gaps or go beyond
- * the file's end. A tensor of a type that is not known here, as BOOL, makes no file unreadable.
- */
+ * the file's end. A tensor of a type that is not known here, as BOOL, makes no file unreadable. */
 #ifndef DATA_SAFETENSORS_H
 #define DATA_SAFETENSORS_H
 

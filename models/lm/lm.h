@@ -1,5 +1,4 @@
-/*
- * A Transformer language model (pre-norm, untied embeddings, no biases): token embedding, then for
+/* A Transformer language model (pre-norm, untied embeddings, no biases): token embedding, then for
  * each layer
  *     x <- x + wo attention(rope(wq y), rope(wk y), wv y)   with y = rmsnorm(x), causal, and
  *     x <- x + w2 swiglu(w1 y, w3 y)                        with y = rmsnorm(x),
@@ -31,13 +30,11 @@ enum yp_status lm_check_config(const struct lm_config *config);
 /* 2 V d + L (4 d^2 + 3 d d_ff + 2 d) + d. */
 size_t lm_parameters(const struct lm_config *config);
 
-/*
- * Useful operations of a pass over (batch, context) tokens: matrix products, and attention to the
+/* Useful operations of a pass over (batch, context) tokens: matrix products, and attention to the
  * positions that are not masked; norms, gates, rotations and the loss do not count. Forward, with
  * N = L (4 d^2 + 3 d d_ff) + V d:  B T (2 N + 2 L (T + 1) d);  the gradient twice that again.
  * Divided by time and a machine's peak it is the model's FLOP utilisation (Chowdhery et al.,
- * "PaLM", 2022, appendix B, which counts masked positions too).
- */
+ * "PaLM", 2022, appendix B, which counts masked positions too). */
 double lm_flops(const struct lm_config *config, size_t batch, size_t context,
                 enum nn_model_pass pass);
 
@@ -50,11 +47,9 @@ struct lm_tensor {
 /* Tensor i in the order of the vector; false behind the last one. */
 bool lm_tensor(const struct lm_config *config, size_t i, struct lm_tensor *out);
 
-/*
- * Values to start from, (lm_parameters()) on the host: matrices are normal with variance
+/* Values to start from, (lm_parameters()) on the host: matrices are normal with variance
  * 2 / (rows + columns) (Glorot and Bengio, 2010), the embedding with variance 1, all cut off at 3
- * deviations; gains of norms are 1. The same bits for a seed everywhere.
- */
+ * deviations; gains of norms are 1. The same bits for a seed everywhere. */
 void lm_initialise(const struct lm_config *config, uint64_t seed, float *parameters);
 
 /* What the backward pass makes again instead of keeping it. */
@@ -104,11 +99,9 @@ struct lm_batch {
                               the others are read too, and must be of the vocabulary */
 };
 
-/*
- * One pass. Parameters and gradient are on the device, doubles of an oracle and floats else;
+/* One pass. Parameters and gradient are on the device, doubles of an oracle and floats else;
  * `flags` as of nn_model_pass(). The gradient, unless NULL, is `scale` times that of the mean loss
- * of the sequences that count. *mean, unless NULL, becomes that mean, in double.
- */
+ * of the sequences that count. *mean, unless NULL, becomes that mean, in double. */
 enum yp_status lm_pass(struct lm *lm, const struct lm_batch *batch, const void *parameters,
                        void *gradient, double scale, unsigned flags, double *mean);
 

@@ -25,11 +25,9 @@ struct lm_plan {
     double flops;       /* of the model's operators; attention counts no masked position */
 };
 
-/*
- * Of one pass, or of lm_trainee and a trainer with this configuration (LM_TRAIN_STEP; else NULL),
+/* Of one pass, or of lm_trainee and a trainer with this configuration (LM_TRAIN_STEP; else NULL),
  * over `sequences` items. options->pass and logits do not count; nothing of the model's memory is
- * taken. YP_INVALID: an option is not allowed.
- */
+ * taken. YP_INVALID: an option is not allowed. */
 enum yp_status lm_plan(const struct lm_options *options, enum lm_work work,
                        const struct train_config *config, size_t sequences, struct lm_plan *out);
 

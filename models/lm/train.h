@@ -1,7 +1,5 @@
-/*
- * A language model as a trainer's objective: items are sequences, whose tokens a source gives by
- * number. Parameters are one vector of lm_parameters() floats, its tensors those of lm_tensor().
- */
+/* A language model as a trainer's objective: items are sequences, whose tokens a source gives by
+ * number. Parameters are one vector of lm_parameters() floats, its tensors those of lm_tensor(). */
 #ifndef LM_TRAIN_H
 #define LM_TRAIN_H
 
@@ -29,12 +27,10 @@ struct lm_trainee;
  * nn_model_bytes(lm_model()) of the device's; 0 with yp_last_error() set. */
 size_t lm_trainee_bytes(const struct lm_options *options);
 
-/*
- * The model with its arena, and room for a batch. options->batch is how many sequences are computed
+/* The model with its arena, and room for a batch. options->batch is how many sequences are computed
  * at once: a trainer's batch may be any number, of which the last part may be smaller. `pass` and
  * `logits` do not count. The source is copied. NULL with yp_last_error() set: an option is not
- * allowed or there are more than TRAIN_TENSORS tensors, out of memory.
- */
+ * allowed or there are more than TRAIN_TENSORS tensors, out of memory. */
 struct lm_trainee *lm_trainee_create(const struct lm_options *options,
                                      const struct lm_source *source);
 void lm_trainee_destroy(struct lm_trainee *trainee); /* NULL is allowed */

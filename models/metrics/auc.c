@@ -1,7 +1,5 @@
-/*
- * The exact area under the ROC curve. Targets are rare, so only the smaller class is sorted, and
- * each score of the larger is looked up in it: memory goes with the smaller class alone.
- */
+/* The exact area under the ROC curve. Targets are rare, so only the smaller class is sorted, and
+ * each score of the larger is looked up in it: memory goes with the smaller class alone. */
 #include "models/metrics/metrics.h"
 
 #include "base/numbers/sort.h"

@@ -1,7 +1,5 @@
-/*
- * Judging detections. Counts are exact and add up over tiles, in any order. What does not exist (a
- * ratio over nothing) is NaN, which meets no budget; scikit-learn would say 0 and warn.
- */
+/* Judging detections. Counts are exact and add up over tiles, in any order. What does not exist (a
+ * ratio over nothing) is NaN, which meets no budget; scikit-learn would say 0 and warn. */
 #ifndef METRICS_H
 #define METRICS_H
 
@@ -32,24 +30,20 @@ double metrics_f1(const struct metrics_confusion *counts);
 /* TP / (TP + FP + FN); NaN: neither */
 double metrics_iou(const struct metrics_confusion *counts);
 
-/*
- * Area under the ROC curve: the probability that a target scores higher than the background, ties
+/* Area under the ROC curve: the probability that a target scores higher than the background, ties
  * counting half (Mann and Whitney). Exact; O(n log n) time. `scores` and `labels` have n entries,
  * n < 2^32. Takes 4 bytes of accounted memory for each member of the smaller class while it runs.
  *
  * A NaN score is an error when `skipped` is NULL; otherwise it is left out and counted there.
- * YP_INVALID also when a class is empty.
- */
+ * YP_INVALID also when a class is empty. */
 enum yp_status metrics_auc(struct yp_device *device, const float *scores, const uint8_t *labels,
                            size_t n, double *auc, size_t *skipped);
 
 /* -- rankings -------------------------------------------------------------------------------- */
 
-/*
- * Exact measures of a ranking by memory that goes with the targets alone: their scores are kept,
- * and each background score is looked up among them. So there are two passes: all targets, then
- * all background. Ties are groups: nothing hangs on the order within one.
- */
+/* Exact measures of a ranking by memory that goes with the targets alone: their scores are kept,
+ * and each background score is looked up among them. So there are two passes: all targets, then all
+ * background. Ties are groups: nothing hangs on the order within one. */
 struct metrics_ranking;
 
 struct metrics_ranked {
@@ -104,12 +98,10 @@ double metrics_chi_square_point(double upper, double k);
 #define METRICS_CALIBRATION_BINS 1024
 #define METRICS_CALIBRATION_TAILS 4
 
-/*
- * Squared Mahalanobis distances of Gaussian data of k dimensions, as RX scores of background are
+/* Squared Mahalanobis distances of Gaussian data of k dimensions, as RX scores of background are
  * (Reed and Xiaoli, 1990), have the chi-square distribution with k degrees of freedom. This counts
  * how scores follow it: in bins of equal probability, and beyond the quantiles 0.9, 0.99, 0.999,
- * 0.9999.
- */
+ * 0.9999. */
 struct metrics_calibration {
     double edges[METRICS_CALIBRATION_BINS - 1]; /* quantiles i / BINS */
     double tails[METRICS_CALIBRATION_TAILS];

@@ -1,8 +1,7 @@
-/*
- * What the CPU's fast versions share: loops for several instruction sets, and work in chunks.
+/* What the CPU's fast versions share: loops for several instruction sets, and work in chunks.
  *
- * Chunks have a fixed size, so that sums are added up in the same order for any number of threads.
- */
+ * Chunks have a fixed size, so that sums are added up in the same order for any number of
+ * threads. */
 #ifndef NN_FAST_H
 #define NN_FAST_H
 

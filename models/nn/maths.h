@@ -1,7 +1,5 @@
-/*
- * Elementary functions in float that compilers make vector code of: no calls, no branches. For any
- * loop of an operator; the plain loops have the C library's.
- */
+/* Elementary functions in float that compilers make vector code of: no calls, no branches. For any
+ * loop of an operator; the plain loops have the C library's. */
 #ifndef NN_MATHS_H
 #define NN_MATHS_H
 

@@ -1,5 +1,4 @@
-/*
- * The operator table: what a model is made of, and all that is needed to check and to time it.
+/* The operator table: what a model is made of, and all that is needed to check and to time it.
  *
  * An operator is one constant struct nn_operator in a file of its own: names and shapes of its
  * tensors, sizes to try it with, its formula and vector-Jacobian product in plain loops, its fast
@@ -24,8 +23,7 @@
  * `rounding`;
  * - int8: as bf16; integer products and sums are exact, scales are float.
  * A tensor of one number may be right by luck in plain float: it is held to the worst tensor's
- * plain error.
- */
+ * plain error. */
 #ifndef NN_OPERATOR_H
 #define NN_OPERATOR_H
 
@@ -100,11 +98,10 @@ struct nn_tensor {
 
 /* -- a call ---------------------------------------------------------------------------------- */
 
-/* Sizes and settings to run an operator with. The suites know these names: "one" (all sizes 1,
- * or the least there is), "odd" (a few elements, no multiple of a vector's), "small" (fits a core's
- * cache), "medium" (as models have them). Gradients by differences are checked at the first
- * three, speed at the last two. "lifted", of softmaxes alone: scores are large and near each other.
- */
+/* Sizes and settings to run an operator with. The suites know these names: "one" (all sizes 1, or
+ * the least there is), "odd" (a few elements, no multiple of a vector's), "small" (fits a core's
+ * cache), "medium" (as models have them). Gradients by differences are checked at the first three,
+ * speed at the last two. "lifted", of softmaxes alone: scores are large and near each other. */
 struct nn_shape {
     const char *name; /* NULL behind the last one */
     size_t size[NN_DIMS];
@@ -112,14 +109,12 @@ struct nn_shape {
     bool lifted; /* see struct nn_domain */
 };
 
-/*
- * `value` and `gradient` are indexed as the operator's tensors. Forward reads the inputs' values
+/* `value` and `gradient` are indexed as the operator's tensors. Forward reads the inputs' values
  * and writes those of outputs and saved tensors; it updates those of states. The vjp reads the
  * values of inputs and saved tensors (but for those that are `unread`) and the gradients
  * (cotangents) of outputs, and writes the gradients of inputs and parameters; what was there does
  * not count, unless `add` says so. A fast version leaves out a gradient whose pointer is NULL;
- * plain loops need all of them. No two tensors overlap. All memory belongs to the caller.
- */
+ * plain loops need all of them. No two tensors overlap. All memory belongs to the caller. */
 struct nn_call {
     struct yp_device *device; /* where the memory is; plain loops do not look at it */
     const struct nn_shape *shape;

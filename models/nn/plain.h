@@ -1,5 +1,4 @@
-/*
- * An operator's plain loops in double and in float, from one text. Its file begins
+/* An operator's plain loops in double and in float, from one text. Its file begins
  *
  *     #ifndef REAL
  *     #define NN_FILE "models/nn/operators/NAME.c"
@@ -10,8 +9,7 @@
  *     #endif
  *
  * and is included here twice. <tgmath.h> gives exp() and its like by type. Nothing in plain loops
- * is fast; they are what fast code is compared with.
- */
+ * is fast; they are what fast code is compared with. */
 #include "models/nn/operator.h"
 
 #include <stdbool.h>

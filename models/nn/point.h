@@ -1,10 +1,8 @@
-/*
- * An operator at one shape with drawn inputs and cotangents: the oracle, plain float and a fast
+/* An operator at one shape with drawn inputs and cotangents: the oracle, plain float and a fast
  * version on the same numbers, for suites that check or time entries of the table.
  *
  * Inputs come from the tensors' domains by (seed, tensor, index) alone, without a mathematics
- * library: the same bits on every machine. All memory is taken at creation.
- */
+ * library: the same bits on every machine. All memory is taken at creation. */
 #ifndef NN_POINT_H
 #define NN_POINT_H
 

@@ -1,7 +1,5 @@
-/*
- * The operator table: one line an operator, whose file has the same name. Meson reads these lines
- * for the files, operators.c makes the table of them.
- */
+/* The operator table: one line an operator, whose file has the same name. Meson reads these lines
+ * for the files, operators.c makes the table of them. */
 #ifndef NN_TABLE_H
 #define NN_TABLE_H
 

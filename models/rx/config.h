@@ -1,5 +1,4 @@
-/*
- * A pipeline and its training from one ini file. A section is a node, which is there when its
+/* A pipeline and its training from one ini file. A section is a node, which is there when its
  * section is, or a part of the trainer; what is left out has the default of struct
  * rx_pipeline_options and train_defaults().
  *
@@ -21,8 +20,7 @@
  * With fp16 the scale of the loss begins at 65536, with other precisions there is none, unless
  * initial of [scaling] says so. What the chosen detector, optimiser or schedule does not take is
  * refused. Yes and no are true and false. A line that begins with # or ; is a comment; behind a
- * value a comment begins with a blank and ;, and # is a part of the value.
- */
+ * value a comment begins with a blank and ;, and # is a part of the value. */
 #ifndef RX_CONFIG_H
 #define RX_CONFIG_H
 
@@ -40,14 +38,12 @@ struct rx_config {
     size_t length;                /* of it, up to 64 KiB */
 };
 
-/*
- * Reads the file. YP_IO: it cannot be read. YP_INVALID: a section or a name that is not known, or
+/* Reads the file. YP_IO: it cannot be read. YP_INVALID: a section or a name that is not known, or
  * comes twice, a value that is not allowed, or one of an optimiser or a schedule that is not
  * chosen; yp_last_error() has the place of the first, the name, and what is allowed, and stderr has
  * all that is wrong with single lines. What combinations of other options, and numbers of channels,
  * allow is checked where pipeline and trainer are made. On success the caller calls
- * rx_config_clear(), else there is nothing to give back.
- */
+ * rx_config_clear(), else there is nothing to give back. */
 enum yp_status rx_config_read(const char *path, struct rx_config *config);
 void rx_config_clear(struct rx_config *config);
 

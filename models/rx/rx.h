@@ -1,5 +1,4 @@
-/*
- * The RX anomaly detector on the CPU or a GPU: streaming mean and covariance, Cholesky whitening,
+/* The RX anomaly detector on the CPU or a GPU: streaming mean and covariance, Cholesky whitening,
  * scores, ROC-AUC, and the gradient of the detection loss.
  *
  * RX (Reed and Xiaoli, 1990) scores a pixel x by its squared Mahalanobis distance
@@ -13,8 +12,7 @@
  *
  * An object takes all of its memory in one accounted block when it is created and nothing later,
  * so out of memory is an answer of the create functions and of those that take a device. An
- * object serves one caller at a time; calls use the object's OpenMP threads themselves.
- */
+ * object serves one caller at a time; calls use the object's OpenMP threads themselves. */
 #ifndef RX_H
 #define RX_H
 
@@ -31,14 +29,12 @@ extern "C" {
 
 /* -- input -------------------------------------------------------------------------------- */
 
-/*
- * A piece of an image. `values` is (pixels, channels), one pixel's channels side by side (BIP);
+/* A piece of an image. `values` is (pixels, channels), one pixel's channels side by side (BIP);
  * `labels` is (pixels), not 0 where there is a target, or NULL when nobody knows.
  *
  * Pixels need not lie side by side: `stride` floats lead from one to the next, 0 means `channels`.
  * So a column of an image is a tile (stride = width * bands), and so are some adjacent bands of
- * one (stride = bands). A stride below `channels` is YP_INVALID.
- */
+ * one (stride = bands). A stride below `channels` is YP_INVALID. */
 struct rx_tile {
     const float *values;
     size_t pixels, channels;
@@ -46,8 +42,7 @@ struct rx_tile {
     size_t stride;
 };
 
-/*
- * Yields tile `index` of a source. On entry `tile` has no pixels and points to `values`, a buffer
+/* Yields tile `index` of a source. On entry `tile` has no pixels and points to `values`, a buffer
  * of (source.tile_pixels, channels) floats, and to `labels`, one of tile_pixels bytes, or NULL when
  * the caller needs no labels. The buffers are the model's, one per thread, inside the memory it
  * accounts for: the yielder fills it and sets tile->pixels. A yielder whose data are in memory
@@ -55,8 +50,7 @@ struct rx_tile {
  * call that asked for the tile returns.
  *
  * Called for each index once per pass, from several threads at once and in any order: tile `index`
- * must be a function of `index` alone. What is not YP_OK ends the pass and is its result.
- */
+ * must be a function of `index` alone. What is not YP_OK ends the pass and is its result. */
 typedef enum yp_status rx_yield(void *arg, size_t index, float *values, uint8_t *labels,
                                 struct rx_tile *tile);
 
@@ -75,8 +69,7 @@ typedef void rx_take(void *take_arg, const float *logits, const uint8_t *labels,
 
 struct rx;
 
-/*
- * How products are summed for the covariance; means and the merging of chunks and tiles are double
+/* How products are summed for the covariance; means and the merging of chunks and tiles are double
  * in all of them. Scores are float.
  *   RX_FP32    float: error of Sigma as rx_fit says.
  *   RX_BF16X2  bf16 in two terms, three products (models/nn/simd/split.h), summed in float: below
@@ -85,12 +78,10 @@ struct rx;
  *   RX_FP64    plain loops in double: what the others are held to, and slow.
  * The bf16 ones are for matrix units (AMX). Where there are none they are answered by VDPBF16PS,
  * and without that by the same arithmetic in float: never by another precision, and slower than
- * RX_FP32.
- */
+ * RX_FP32. */
 enum rx_precision { RX_FP32 = 0, RX_BF16X2, RX_BF16X3, RX_FP64 };
 
-/*
- * Where the tiles of a GPU's object lie. With the last two they are the host's, as everywhere on
+/* Where the tiles of a GPU's object lie. With the last two they are the host's, as everywhere on
  * the CPU: the buffer a yielder is given is page-locked memory of the object, and data of its own
  * that a yielder points to need stay unchanged until it is asked for the next tile only. So every
  * source of the CPU's is one of the GPU's: files, or a loader. Results have the same bits in all
@@ -100,8 +91,7 @@ enum rx_precision { RX_FP32 = 0, RX_BF16X2, RX_BF16X3, RX_FP64 };
  *                        tile before is worked on. Data of the yielder's own that are not
  *                        page-locked (yp_device_alloc_pinned) are copied slower, and the call
  *                        waits.
- *   RX_TILES_SEQUENTIAL  first copied, then worked on: to compare with.
- */
+ *   RX_TILES_SEQUENTIAL  first copied, then worked on: to compare with. */
 enum rx_tiles { RX_TILES_RESIDENT = 0, RX_TILES_OVERLAPPED, RX_TILES_SEQUENTIAL };
 
 struct rx_options {
@@ -109,23 +99,20 @@ struct rx_options {
     enum rx_tiles tiles YPI_OR_ZERO;
 };
 
-/*
- * Bytes of accounted memory that rx_create() takes with the same arguments; rx_fit, rx_finish and
+/* Bytes of accounted memory that rx_create() takes with the same arguments; rx_fit, rx_finish and
  * rx_score take no more. 0 with yp_last_error() set when an argument is not allowed. With P the
  * channels rounded up to 16, a thread takes of it one tile, 8 P^2 bytes or a little more
  * for the sums of two, and 4 P bytes for each of min(tile_pixels, 512) pixels; bf16 takes about 4 P
- * (two terms) or 6 P more for each of them, on AMX twice that.
- */
+ * (two terms) or 6 P more for each of them, on AMX twice that. */
 size_t rx_bytes(size_t channels, size_t tile_pixels, int threads);
 
-/*
- * On a GPU (a device of kind YP_DEVICE) the calls are the same, with this difference. Tiles are in
+/* On a GPU (a device of kind YP_DEVICE) the calls are the same, with this difference. Tiles are in
  * the device's memory: the buffer a yielder is given, what it sets tile->values and labels to, and
  * rx_score's `scores`, rx_loss_gradient's `parameters` and `gradient`. A yielder launches its work
  * on the device's default stream, and need not wait for it; it is called by the caller's thread
  * alone, for one index after the other, and data it points to may change when the device's work up
- * to there is done. With rx_options.tiles the tiles are the host's. `threads` is ignored.
- * The factor is made on the device too, from the sums in its memory: the CPU's within rounding, and
+ * to there is done. With rx_options.tiles the tiles are the host's. `threads` is ignored. The
+ * factor is made on the device too, from the sums in its memory: the CPU's within rounding, and
  * what is refused is the same. The host has copies of statistics and factor, so the other calls
  * take and give what they do on the CPU, rx_loss_start's parameters too; rx_fit and rx_finish wait
  * for the device, rx_score launches and returns. A fit that fails leaves the statistics as they
@@ -134,8 +121,7 @@ size_t rx_bytes(size_t channels, size_t tile_pixels, int threads);
  * There are up to 248 channels and RX_FP32 alone: else YP_UNSUPPORTED. The error of Sigma is what
  * rx_fit says of some thousand pixels, and the bits are the same on every GPU. rx_create() takes
  * rx_device_bytes() of the device, less than rx_bytes(channels, 512, 1) of the CPU, and beside
- * that, page-locked, the staging buffers of tiles of the host's.
- */
+ * that, page-locked, the staging buffers of tiles of the host's. */
 size_t rx_device_bytes(size_t channels, size_t tile_pixels, const struct rx_options *options);
 
 /* A detector for 1 .. RX_MAX_CHANNELS channels that takes tiles of up to `tile_pixels` pixels and
@@ -153,8 +139,7 @@ void rx_destroy(struct rx *rx); /* NULL is allowed */
 
 void rx_reset(struct rx *rx); /* forgets all data and the factor */
 
-/*
- * Adds all tiles to the statistics; may be called again with more. A pixel with a value that is
+/* Adds all tiles to the statistics; may be called again with more. A pixel with a value that is
  * not finite is skipped and counted. Data are read from memory once: of chunks of up to 512 pixels,
  * while they are in a core's cache, the mean is summed in double, and products of float around the
  * mean of those before, or where that lies too far off around the chunk's own. Chunks, then tiles,
@@ -163,8 +148,7 @@ void rx_reset(struct rx *rx); /* forgets all data and the factor */
  * The relative error of Sigma (Frobenius norm) is below 1e-6, whatever its condition and the size
  * of tiles, and 2e-7 from some thousand pixels on; where there are but a few different values, so
  * that all products round alike, it may reach 512 2^-25 = 1.5e-5. After a failure that came when
- * tiles had been added already rx_finish refuses until rx_reset.
- */
+ * tiles had been added already rx_finish refuses until rx_reset. */
 enum yp_status rx_fit(struct rx *rx, const struct rx_source *source);
 
 struct rx_summary {
@@ -181,8 +165,7 @@ const double *rx_mean(const struct rx *rx);
 /* Writes Sigma = M2 / (pixels - 1), (channels, channels). YP_INVALID with fewer than 2 pixels. */
 enum yp_status rx_covariance(const struct rx *rx, double *out);
 
-/*
- * Factors Sigma + ridge I in double and prepares scoring. RX is affine-invariant, so the running
+/* Factors Sigma + ridge I in double and prepares scoring. RX is affine-invariant, so the running
  * min-max normaliser x / r, r = max - min (1e-6 where all is one value), is folded in: adding eps
  * to the covariance of normalised data is ridge = eps r^2 here, with the same scores. The
  * statistics stay, so fitting and finishing may go on; a failure leaves no factor.
@@ -191,8 +174,7 @@ enum yp_status rx_covariance(const struct rx *rx, double *out);
  * pixels; eps = 0 and a channel is constant (a dead band) or pixels <= channels; a variance
  * overflows float; the matrix is not positive definite, which includes a channel whose part that
  * the channels before it do not explain is below 2^-20 of its variance, where statistics of
- * float data cannot tell it from nothing; rx_score_error() would be above RX_MAX_ERROR.
- */
+ * float data cannot tell it from nothing; rx_score_error() would be above RX_MAX_ERROR. */
 enum yp_status rx_finish(struct rx *rx, double eps);
 
 /* What to do about a covariance that cannot be inverted as it is. */
@@ -217,8 +199,7 @@ enum yp_status rx_finish_with(struct rx *rx, const struct rx_finish_options *opt
  * (channels), is not NULL. 0 without a factor. */
 size_t rx_masked(const struct rx *rx, uint8_t *mask);
 
-/*
- * The relative error that the scores of 99 % of the fitted data's pixels stay within, as the last
+/* The relative error that the scores of 99 % of the fitted data's pixels stay within, as the last
  * rx_finish_with() estimates it beside the factor; 0 without one. Let n be the pixels and
  *     v = 1/C sum_c Sigma_cc [(Sigma + ridge I)^-1]_cc
  * over the C channels that are not dead, the channels' mean variance inflation factor (Marquardt,
@@ -239,8 +220,7 @@ size_t rx_masked(const struct rx *rx, uint8_t *mask);
  * - 3: 99 % of the pixels lie within three times the root mean square of such errors.
  * Half to twice what is measured where u v C is below 1 and pixels are more than ten times the
  * channels; a single pixel may be off by twice as much again. Data of a few different values, whose
- * products all round alike, may be off by more (see rx_fit).
- */
+ * products all round alike, may be off by more (see rx_fit). */
 double rx_score_error(const struct rx *rx);
 
 /* Scores of all tiles: pixel p of tile i goes to scores[i * source->tile_pixels + p]; `scores` has
@@ -254,8 +234,7 @@ enum yp_status rx_score_plain(const struct rx *rx, const struct rx_tile *tile, d
 
 /* -- the detection loss ------------------------------------------------------------------- */
 
-/*
- * For a pixel x with label y in {0, 1}:
+/* For a pixel x with label y in {0, 1}:
  *     s = (x - mu)^T A (x - mu),   l = scale (s - bias),   loss = 10 BCE(sigmoid(l), y).
  * A is used as a general matrix: it need not be symmetric. With d = dloss/dl = 10 (sigmoid(l) - y)
  * times the pixel's cotangent, g = d scale, and sums over pixels:
@@ -263,8 +242,7 @@ enum yp_status rx_score_plain(const struct rx *rx, const struct rx_tile *tile, d
  *     dscale = sum d (s - bias),      dbias = -scale sum d.
  * A pixel with a value that is not finite has loss 0 and no gradient.
  *
- * Parameters, and gradients, are one vector of four tensors: mu (C), A (C, C), scale, bias.
- */
+ * Parameters, and gradients, are one vector of four tensors: mu (C), A (C, C), scale, bias. */
 #define RX_LOSS_TENSORS 4
 
 size_t rx_loss_parameters(size_t channels); /* C + C C + 2 */

@@ -1,10 +1,8 @@
-/*
- * RX's training, on top of models/train: cubes of a source as items, their tiles' logits as
+/* RX's training, on top of models/train: cubes of a source as items, their tiles' logits as
  * metrics.
  *
  * Statistical phase: the caller fits its model to rx_training_source(training, TRAIN_TRAINING) and
- * hands the parameters to train_begin(). Gradient phase: train_run().
- */
+ * hands the parameters to train_begin(). Gradient phase: train_run(). */
 #ifndef RX_TRAIN_H
 #define RX_TRAIN_H
 
@@ -16,8 +14,7 @@
 extern "C" {
 #endif
 
-/* -- an objective over sources ------------------------------------------------------------------
- */
+/* -- an objective over sources ----------------------------------------------------------------- */
 
 /* Writes the mean loss over the pixels of the source that count, how many those are (or the sum of
  * their weights), and `scale` times the gradient of the mean, `parameters` floats, as
@@ -48,16 +45,13 @@ struct rx_objective {
     void *arg;
 };
 
-/*
- * A pipeline of nodes.h as an objective, which refers to the pipeline and to `tensors`; both must
+/* A pipeline of nodes.h as an objective, which refers to the pipeline and to `tensors`; both must
  * outlive it. identity and targets are 0: the caller sets what tells his model and data from
- * others.
- */
+ * others. */
 struct rx_objective rx_pipeline_objective(struct rx_pipeline *pipeline,
                                           struct yp_tensor tensors[RX_PIPELINE_TENSORS]);
 
-/* -- its metrics ----------------------------------------------------------------------------------
- */
+/* -- its metrics ------------------------------------------------------------------------------- */
 
 struct rx_judgement {
     struct metrics_confusion confusion;
@@ -73,8 +67,7 @@ extern const char *const rx_metric_names[RX_METRICS];
 struct train_log *rx_log_create(struct yp_device *device, const char *path,
                                 const struct train_state *after);
 
-/* -- cubes as items -------------------------------------------------------------------------------
- */
+/* -- cubes as items ---------------------------------------------------------------------------- */
 
 /* A trainer whose items are the cubes of a source: `tiles_per_cube` tiles that follow each other.
  */

@@ -1,11 +1,9 @@
-/*
- * Checkpoints. A file is a sequence of 64-bit words in the order of this machine:
+/* Checkpoints. A file is a sequence of 64-bit words in the order of this machine:
  *     magic, version, words in all, settings, struct ypi_train_progress,
  *     parameters, the optimiser's arrays and (with keep_best) best, each filled up to a whole word,
  *     checksum.
  * The settings are what a run depends on; each is compared on resuming, so that a refusal can name
- * the one that differs. A file that another byte order wrote has no magic here.
- */
+ * the one that differs. A file that another byte order wrote has no magic here. */
 #include "models/train/internal.h"
 
 #include "base/system/atomic_file.h"

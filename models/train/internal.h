@@ -21,8 +21,7 @@ struct ypi_sgd_factors {
 };
 struct ypi_sgd_factors ypi_sgd_factors(const struct train_sgd *how, uint64_t t);
 
-/* -- arrays -------------------------------------------------------------------------------------
- */
+/* -- arrays ------------------------------------------------------------------------------------ */
 
 enum { YPI_TRAIN_STATES = 2 }; /* arrays of an optimiser, at most */
 
@@ -71,8 +70,7 @@ size_t ypi_train_states(const struct train_config *config);
 /* The values for the host: themselves, or a copy in a->host; NULL with yp_last_error() set. */
 const float *ypi_train_for_host(const struct ypi_train_arrays *a, const float *values);
 
-/* -- the trainer --------------------------------------------------------------------------------
- */
+/* -- the trainer ------------------------------------------------------------------------------- */
 
 /* What a run is at, besides the arrays. Members of 8 bytes alone: it is written as it is. */
 struct ypi_train_progress {
@@ -105,8 +103,7 @@ struct train {
     struct ypi_train_progress progress;
 };
 
-/* -- settings -----------------------------------------------------------------------------------
- */
+/* -- settings ---------------------------------------------------------------------------------- */
 
 enum { YPI_TRAIN_SETTINGS = 64 };
 

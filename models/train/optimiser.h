@@ -1,8 +1,6 @@
-/*
- * The numbers of training, apart from any model: optimisers, clipping, loss scaling. All are
+/* The numbers of training, apart from any model: optimisers, clipping, loss scaling. All are
  * functions of their arguments alone; arrays are the caller's, in host memory where nothing else is
- * said.
- */
+ * said. */
 #ifndef TRAIN_OPTIMISER_H
 #define TRAIN_OPTIMISER_H
 
@@ -28,23 +26,19 @@ struct train_adamw {
 
 struct train_adamw train_adamw_defaults(void); /* 1e-3, 0.9, 0.999, 1e-8, 0.01 */
 
-/*
- * Step t = 1, 2, ... of AdamW, operator adamw of models/nn, which has the formula. The bias of both
+/* Step t = 1, 2, ... of AdamW, operator adamw of models/nn, which has the formula. The bias of both
  * moments is corrected inside: m's in the step size, v's before eps is added. The decay has the
  * learning rate as its factor and is not seen by the moments. The factors that all elements share
  * are made in double, elements are float. All arrays have `count` elements; m and v are 0 before
- * step 1. With eps = 0 an element whose gradient was always 0 becomes 0 / 0, NaN, as in PyTorch.
- */
+ * step 1. With eps = 0 an element whose gradient was always 0 becomes 0 / 0, NaN, as in PyTorch. */
 void train_adamw_step(const struct train_adamw *how, uint64_t t, size_t count,
                       const float *gradient, float *m, float *v, float *parameters);
 
-/*
- * The same on a GPU, with the gradient clipped to the norm `max_norm` before (0: not clipped),
+/* The same on a GPU, with the gradient clipped to the norm `max_norm` before (0: not clipped),
  * which `gradient` itself does not show. All arrays are in the device's memory, `scratch` has
  * TRAIN_STEP_SCRATCH doubles. Without clipping the bits are those of train_adamw_step(); the norm
  * is summed in double in another order. Launches and returns. YP_INVALID for NULL or t = 0,
- * YP_UNSUPPORTED when the device is no GPU or the plugin is not there.
- */
+ * YP_UNSUPPORTED when the device is no GPU or the plugin is not there. */
 #define TRAIN_STEP_SCRATCH 258
 enum yp_status train_adamw_step_on(struct yp_device *device, const struct train_adamw *how,
                                    uint64_t t, size_t count, double max_norm, double *scratch,
@@ -62,15 +56,13 @@ struct train_sgd {
 
 struct train_sgd train_sgd_defaults(void); /* 0.1, 0.9, 0, 0, false */
 
-/*
- * Step t = 1, 2, ... of stochastic gradient descent with momentum as PyTorch's torch.optim.SGD
+/* Step t = 1, 2, ... of stochastic gradient descent with momentum as PyTorch's torch.optim.SGD
  * defines it (Sutskever et al., 2013, in another form: the rate is not inside the buffer):
  *     g <- g + weight_decay p
  *     b <- momentum b + (1 - dampening) g, but b <- g at step 1
  *     p <- p - lr (nesterov: g + momentum b, else b; without momentum: g)
  * Arrays have `count` elements; b is 0 before step 1, NULL without momentum. Factors are made in
- * double, elements are float.
- */
+ * double, elements are float. */
 void train_sgd_step(const struct train_sgd *how, uint64_t t, size_t count, const float *gradient,
                     float *b, float *parameters);
 
@@ -90,13 +82,11 @@ void train_scale_gradient(size_t count, double factor, float *values);
 
 /* -- loss scaling ----------------------------------------------------------------------------- */
 
-/*
- * Dynamic loss scaling for gradients in 16 bits (Micikevicius et al., 2018), as PyTorch's
+/* Dynamic loss scaling for gradients in 16 bits (Micikevicius et al., 2018), as PyTorch's
  * GradScaler does it: the loss, and so the gradient, is multiplied by a scale; the gradient is
  * divided by it again before it is clipped or used. A step whose gradient is not finite is not made
  * and multiplies the scale by `backoff`; `interval` steps in a row that are made multiply it by
- * `growth`, unless that is infinite in float.
- */
+ * `growth`, unless that is infinite in float. */
 struct train_scaling {
     double initial;    /* above 0; 0: no scaling */
     double growth;     /* above 1 */

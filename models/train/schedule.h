@@ -52,13 +52,11 @@ struct train_cosine {
     double min_lr;   /* 0 to the rate at the top */
 };
 
-/*
- * The learning rate of step t = 1, 2, ..., with `lr` the rate at the top:
+/* The learning rate of step t = 1, 2, ..., with `lr` the rate at the top:
  *     lr t / warmup                                                              t <= warmup
  *     min_lr + (lr - min_lr) / 2 (1 + cos(pi (t - warmup) / (steps - warmup)))   else
  * and min_lr behind the last step: linear warm-up (Goyal et al., 2017, 2.2), then half a cosine
- * (Loshchilov and Hutter, 2017, formula 5, without restarts).
- */
+ * (Loshchilov and Hutter, 2017, formula 5, without restarts). */
 double train_cosine_rate(const struct train_cosine *how, uint64_t t, double lr);
 
 #ifdef __cplusplus

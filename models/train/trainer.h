@@ -1,5 +1,4 @@
-/*
- * Training of any model over items, resumable to the same bits.
+/* Training of any model over items, resumable to the same bits.
  *
  * An item is whatever the workload says: a sequence, an image, a graph. The trainer knows items by
  * their indices alone: it splits them, orders them, and hands lists of them to an objective, which
@@ -12,8 +11,7 @@
  * The result is a function of the configuration, the objective and the parameters at the beginning:
  * not of threads (as far as the objective's is not), of logging, of checkpoints, or of how often
  * the run was stopped, killed and resumed. Steps and the end of an epoch are whole or have not
- * happened. Times go to the watcher only.
- */
+ * happened. Times go to the watcher only. */
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 
@@ -37,14 +35,13 @@ struct train_items {
     size_t count;
 };
 
-/*
- * Writes the mean loss over what counts in these items (pixels, tokens, ...), how many those are
+/* Writes the mean loss over what counts in these items (pixels, tokens, ...), how many those are
  * (or the sum of their weights), and `scale` times the gradient of the mean, `parameters` floats.
  * Where scale is not 1 (loss scaling), the objective multiplies its loss by it before it goes back
  * through the model, so that small gradients are not lost in 16 bits. When nothing counts that is
  * no error: weight 0, mean and gradient are then not read. What is not YP_OK ends the run and is
- * its result; the run may be taken up again. Parameters and gradient are on the trainer's device.
- */
+ * its result; the run may be taken up again. Parameters and gradient are on the trainer's
+ * device. */
 typedef enum yp_status train_gradient(void *arg, struct train_items items, const float *parameters,
                                       double scale, double *mean, double *weight, float *gradient);
 
@@ -235,14 +232,12 @@ enum yp_status train_judge(struct train *train, struct train_items items, const 
 
 /* -- a log ------------------------------------------------------------------------------------ */
 
-/*
- * A CSV file with a row for each event:
+/* A CSV file with a row for each event:
  *     kind,epoch,place,step,loss,weight,norm,lr,scale,skipped,train_loss,validation_loss,METRICS,
  *     best,seconds
  * with a column for each of the workload's metrics, without values where an event has none. Rows
  * are gathered in 64 KiB of accounted memory and written when it is full, at the end of epochs and
- * before a checkpoint becomes valid.
- */
+ * before a checkpoint becomes valid. */
 struct train_log;
 
 /* A new file; or with `after` the rows of an existing one up to and including the state that was

@@ -1,5 +1,4 @@
-/*
- * Speed of every entry of the operator table, forward and vector-Jacobian product, as a share of
+/* Speed of every entry of the operator table, forward and vector-Jacobian product, as a share of
  * the ceiling that bounds the declared work. On one thread, to measure the kernel alone; the models
  * that divide work among threads are measured elsewhere.
  *
@@ -16,8 +15,7 @@
  *   weights, and of linear_cross_entropy by x, is 16 tiles for 132 multiprocessors (0.03 in fp32,
  *   where forward has 0.14); attention is 192 blocks of 256 threads, each of which goes through its
  *   tiles in turn (0.02). The gradient of embedding has 0.02 to 0.04 on an H200, and on an
- *   H100 0.051 and 0.057 with the same time: the two are held to different levels.
- */
+ *   H100 0.051 and 0.057 with the same time: the two are held to different levels. */
 #include "suites/operators.h"
 
 #include <omp.h>

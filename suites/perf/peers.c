@@ -1,11 +1,9 @@
-/*
- * Other programs on the same work: NumPy, Spectral Python, PyTorch with the formulas of cuvis.ai.
+/* Other programs on the same work: NumPy, Spectral Python, PyTorch with the formulas of cuvis.ai.
  *
  * Every case of the detector works on one image, which peers/common.py makes with the same bits,
  * and says how far its results are from what is right. Threads are OMP_NUM_THREADS and
  * OPENBLAS_NUM_THREADS of the command and, in PyTorch, set_num_threads; a command that keeps more
- * processors busy fails. Python is YIELDPOINT_PYTHON, else python3.
- */
+ * processors busy fails. Python is YIELDPOINT_PYTHON, else python3. */
 #include "suites/perf/peers.h"
 
 #include "base/random/stream.h"

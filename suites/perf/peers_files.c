@@ -1,9 +1,7 @@
-/*
- * Cube files beside NumPy's and Spectral Python's: one image in the same formats, one thread.
+/* Cube files beside NumPy's and Spectral Python's: one image in the same formats, one thread.
  *
  * Written files are synced to the disk; files are read from the page cache into float32 with a
- * pixel's channels side by side. Opening and closing are timed.
- */
+ * pixel's channels side by side. Opening and closing are timed. */
 #include "suites/perf/peers.h"
 
 #include "suites/file_tiles.h"

@@ -65,8 +65,7 @@ YP_TEST(rx_cuda, pipeline_step, .tags = "perf small", .axes = YP_AXES(WIDE), .de
     on_repeated(t, measure_pipeline_step);
 }
 
-/* -- batches -------------------------------------------------------------------------------------
- */
+/* -- batches ----------------------------------------------------------------------------------- */
 
 /* A small batch does not fill a GPU: statistics of one image have 0.04. */
 static void batch_floors(const struct yp_case *c, struct yp_budgets *out)
@@ -101,8 +100,7 @@ YP_TEST(rx_cuda, batch, .tags = "perf medium", .devices = "cuda", .budgets_of = 
 BATCH_GROWTH(batch_statistics, "statistics");
 BATCH_GROWTH(batch_score, "score");
 
-/* -- against the CPU -----------------------------------------------------------------------------
- */
+/* -- against the CPU --------------------------------------------------------------------------- */
 
 /* A million pixels; all processors against the GPU. Marked gpu on the CPU too, so that `-m gpu` has
  * both sides. */
@@ -141,8 +139,7 @@ YP_RELATION(rx_cuda, both_data, .tags = "perf medium gpu",
             .relation = yp_same_hash("perf/rx_cuda.c::both[channels=100-cpu]",
                                      "perf/rx_cuda.c::both[channels=100-cuda]"));
 
-/* -- from the host -------------------------------------------------------------------------------
- */
+/* -- from the host ----------------------------------------------------------------------------- */
 
 /* A pass over data of the host's: 16 tiles of 131,072 pixels. */
 struct on_host {

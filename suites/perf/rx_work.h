@@ -1,7 +1,6 @@
-/*
- * The operations of the detector as measurements. Each has one name and declares the same useful
- * work wherever it is measured: "scene", "statistics", "score", "gradient step", "pipeline step".
- */
+/* The operations of the detector as measurements. Each has one name and declares the same useful
+ * work wherever it is measured: "scene", "statistics", "score", "gradient step", "pipeline
+ * step". */
 #ifndef SUITES_PERF_RX_WORK_H
 #define SUITES_PERF_RX_WORK_H
 

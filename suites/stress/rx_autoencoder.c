@@ -30,13 +30,11 @@ static struct training_plan plan(struct yp_case *t)
     return p;
 }
 
-/*
- * The least mean square error of h numbers a pixel over what the detector was fitted to, and
+/* The least mean square error of h numbers a pixel over what the detector was fitted to, and
  * parameters that have it: no affine map of rank h leaves less than the projection on the h first
  * principal components, which leaves the sum of the other eigenvalues (Eckart and Young, 1936;
  * Baldi and Hornik, 1989, for the autoencoder). A channel's share; (n - 1) / n since a loss is a
- * mean over n.
- */
+ * mean over n. */
 static double optimum(struct yp_case *t, const struct training *f, float *parameters)
 {
     size_t c = f->tiles.scale.channels;
@@ -106,14 +104,12 @@ static void start_again(void *arg)
         yp_set_double("lr", lr_), yp_set_double("factor", factor_), \
         yp_set_double("threshold", threshold_)
 
-/*
- * Bounds, by 12 seeds at small, six at medium: the loss ends at 1.02 to 1.17 and 1.02 to 1.07 times
+/* Bounds, by 12 seeds at small, six at medium: the loss ends at 1.02 to 1.17 and 1.02 to 1.07 times
  * the least one, at most 1.3e-4 of where it began; AUC 0.897 to 0.999 and 0.968 to 0.983, and 0.009
  * below to 0.006 above that of principal components.
  *
  * On a GPU shares are 0.0006 to 0.02: batches of one or two cubes do not fill it, and a step takes
- * 0.1 ms however small it is (rx_devices.c).
- */
+ * 0.1 ms however small it is (rx_devices.c). */
 YP_TEST(rx, autoencoder, .tags = "stress",
         .cases = YP_CASES(
             yp_case_of("small", .set = YP_SET(SCALE_SMALL, SCHEDULE(2, 400, 20, 0.1, 0.5, 1e-4),

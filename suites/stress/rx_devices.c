@@ -91,8 +91,7 @@ static void expect_same_sample(struct yp_case *t, const struct sample *theirs,
     yp_data_hash(t, yp_hash_f32(0, right->values, sample_pixels(right) * source->channels));
 }
 
-/* -- results -------------------------------------------------------------------------------------
- */
+/* -- results ----------------------------------------------------------------------------------- */
 
 static struct rx *open_for(struct yp_case *t, struct yp_device *device,
                            const struct rx_source *source, enum rx_precision precision)
@@ -215,8 +214,7 @@ static void start_training(struct yp_case *t, const struct sample *here, float *
     rx_destroy(rx);
 }
 
-/* -- tiles of the host ----------------------------------------------------------------------------
- */
+/* -- tiles of the host ------------------------------------------------------------------------- */
 
 /* Statistics, scores and a gradient by a GPU, from tiles in its memory and from the host's. */
 struct brought {
@@ -252,8 +250,7 @@ static struct brought bring(struct yp_case *t, enum rx_tiles tiles, const struct
 }
 
 /* Copied while the tile before is worked on, or in turn, or there from the beginning: the same
- * bits.
- */
+ * bits. */
 YP_TEST(rx, tiles_of_the_host, .tags = "stress", .cases = SCALE_CASES, .devices = "cuda",
         .timeout = 120)
 {
@@ -313,8 +310,7 @@ YP_TEST(rx, loaded_tiles, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MEDIUM
     scene_tiles_close(&tiles);
 }
 
-/* -- training ------------------------------------------------------------------------------------
- */
+/* -- training ---------------------------------------------------------------------------------- */
 
 enum { STEPS = 25 };
 

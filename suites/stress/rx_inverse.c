@@ -25,11 +25,9 @@ static double uniform(uint64_t *state)
     return (double)(ypi_mix64(*state += YPI_GOLDEN) >> 11) * 0x1p-53;
 }
 
-/*
- * Targets of a foreign material: one pixel in a thousand becomes x + f (t - b), f uniform in
+/* Targets of a foreign material: one pixel in a thousand becomes x + f (t - b), f uniform in
  * [0.05, 1], where b is the pixel itself without noise and t one of a scene of another seed in the
- * same light: nearly pure materials of the generator's, drawn with no regard to this scene.
- */
+ * same light: nearly pure materials of the generator's, drawn with no regard to this scene. */
 static void put_materials(struct yp_case *t, const struct synth_spec *spec,
                           struct memory_tiles *image)
 {
@@ -99,8 +97,7 @@ static double auc_by(struct yp_case *t, struct memory_tiles *image, enum rx_inve
     return auc;
 }
 
-/*
- * What is asked of the median ratio of ROC-AUC and of how many of the seeds Cholesky is better on.
+/* What is asked of the median ratio of ROC-AUC and of how many of the seeds Cholesky is better on.
  * Measured on 48 seeds, as medians of 8 and better of 8:
  *
  *     targets    30 dB                40 dB               50 dB
@@ -109,8 +106,7 @@ static double auc_by(struct yp_case *t, struct memory_tiles *image, enum rx_inve
  *
  * So at 30 dB no difference is asked for. The covariance has a condition of 1e5 there, near the cut
  * at 4e4: 0 to 184 of 200 directions are dropped, and what is in them is mostly noise. At 40 dB
- * 168 to 194 are dropped, at 50 dB 188 or more.
- */
+ * 168 to 194 are dropped, at 50 dB 188 or more. */
 static const struct {
     const char *targets;
     long long db;

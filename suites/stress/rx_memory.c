@@ -139,8 +139,7 @@ YP_TEST(rx, predicted_memory, .tags = "stress", .cases = SCALE_CASES, .devices =
     scene_tiles_close(&tiles);
 }
 
-/* -- memory that cannot be had ------------------------------------------------------------------
- */
+/* -- memory that cannot be had ----------------------------------------------------------------- */
 
 /* What a fit takes, in the order of taking. */
 struct whole {

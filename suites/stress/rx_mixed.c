@@ -221,8 +221,7 @@ YP_TEST(rx, mixed_gradient, .tags = "stress",
     rx_pipeline_destroy(s.pipeline);
 }
 
-/* -- scores -------------------------------------------------------------------------------------
- */
+/* -- scores ------------------------------------------------------------------------------------ */
 
 /* What the calls say of the scores of an image: the least max_error that they accept. */
 static double said_of_image(struct yp_case *t, const struct rx_source *source,

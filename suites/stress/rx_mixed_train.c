@@ -84,8 +84,7 @@ YP_TEST(rx, mixed_train, .tags = "stress small",
     yp_value(t, "fp16 skipped", (double)of[RX_OPERANDS_FP16].state.skipped);
 }
 
-/* -- without a scale ----------------------------------------------------------------------------
- */
+/* -- without a scale --------------------------------------------------------------------------- */
 
 /* The tensors that products of cotangents make alone are trained, by a gentle logit. */
 static struct training_plan gentle(enum rx_operands precision, double scale)
@@ -162,8 +161,7 @@ YP_TEST(rx, mixed_underflow, .tags = "stress small", .timeout = 120,
     training_close(&in_float);
 }
 
-/* -- too large a scale ---------------------------------------------------------------------------
- */
+/* -- too large a scale ------------------------------------------------------------------------- */
 
 enum { INTERVAL = 5 };
 

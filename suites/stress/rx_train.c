@@ -32,8 +32,7 @@ static struct training_plan plan(size_t batch, uint64_t epochs, double lr)
 #define SCHEDULE(batch_, epochs_) \
     yp_set_int("batch", batch_), yp_set_int("epochs", epochs_), yp_set_double("lr", 1e-3)
 
-/*
- * Both phases as one measurement; batches are so many cubes.
+/* Both phases as one measurement; batches are so many cubes.
  *
  * Limits are those of 12 seeds each. With seed 0 the loss for validation falls from 3.41 to 2.85
  * and from 0.0764 to 0.0093; over seeds by 0.33 to 0.66 at small, to 0.63 to 0.94 of what it was,
@@ -41,8 +40,7 @@ static struct training_plan plan(size_t batch, uint64_t epochs, double lr)
  * nothing, with the gradient's sign turned, or with lr 10 (--set lr=10).
  *
  * On a GPU shares are 0.0006 and 0.009: batches of two or four cubes do not fill it, and a step
- * takes 0.1 ms however small it is (rx_devices.c).
- */
+ * takes 0.1 ms however small it is (rx_devices.c). */
 YP_TEST(rx, train, .tags = "stress",
         .cases = YP_CASES(yp_case_of("small", .set = YP_SET(SCALE_SMALL, SCHEDULE(2, 2)),
                                      .budgets = YP_BUDGETS(yp_min_value("loss drop", 0.3),

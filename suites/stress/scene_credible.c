@@ -26,8 +26,7 @@ static const char *const names[FIGURES] = {"share of 1 component",
                                            "tail beyond 0.9999",
                                            "t degrees"};
 
-/*
- * Real scenes, bad bands removed by those who published them.
+/* Real scenes, bad bands removed by those who published them.
  * - "abu": Kang, Zhang, Li, Li, Li, Benediktsson, "Hyperspectral anomaly detection with attribute
  *   and edge-preserving filters", IEEE TGRS 55(10), 2017: airports, beaches and towns by AVIRIS,
  *   beach-4 (ROSIS) left out; "hydice" and "san diego" (AVIRIS) as they go with them. Figures:
@@ -35,8 +34,7 @@ static const char *const names[FIGURES] = {"share of 1 component",
  * - "indian pines" (AVIRIS, 220 bands, bad ones too): spectralpython.net/algorithms.html, 32
  *   eigenvalues for 99.9 %; 1.01 % of the pixels above the 0.999 quantile in its RX picture.
  * - "serc" (NEON AOP, 360 bands): NEON tutorial "Unsupervised Spectral Classification in Python:
- *   KMeans & PCA", 5 eigenvalues for 99.9 %.
- */
+ *   KMeans & PCA", 5 eigenvalues for 99.9 %. */
 static const struct {
     const char *name;
     double figure[FIGURES];
@@ -71,13 +69,11 @@ static const struct {
     {"serc", {NAN, NAN, NAN, NAN, 5, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN}},
 };
 
-/*
- * Real scenes that others publish with: shown beside the rest, but they do not widen the limits.
+/* Real scenes that others publish with: shown beside the rest, but they do not widen the limits.
  * Figures are this program's; docs/scene-figures.md has the files and the commands.
  * - "pavia": 100 x 100 pixels of Pavia Centre, a city by ROSIS, 102 bands from 430 to 860 nm.
  * - "indian pines": fields by AVIRIS, 145 x 145, without the 20 bands of water.
- * - "cuprite" (AVIRIS): the virtual dimension that Orfeo ToolBox's cookbook gives, at 1e-5.
- */
+ * - "cuprite" (AVIRIS): the virtual dimension that Orfeo ToolBox's cookbook gives, at 1e-5. */
 enum { OTHERS = 3 };
 static const struct {
     const char *name;

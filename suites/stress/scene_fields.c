@@ -44,13 +44,11 @@ static void add_differences(const double *field, const struct synth_spec *spec, 
         }
 }
 
-/*
- * Within a cell a field is three cosines a third of a turn apart, so a step of the angle s = 2 pi /
+/* Within a cell a field is three cosines a third of a turn apart, so a step of the angle s = 2 pi /
  * (3 pitch) changes it by a variance of 2/3 (1 - cos s), and the second difference is one of
  * 4/3 (1 - cos s)^2; across a border, where the second derivative jumps, it is 2/3 of that. Each
  * place has about 20,000 independent gradients, which gives its variance to 1 %; the largest of 32
- * deviations was 0.9 to 2.1 % for eight seeds.
- */
+ * deviations was 0.9 to 2.1 % for eight seeds. */
 YP_TEST(synth, stationary, .tags = "stress small", .timeout = 120, .parallel = true,
         .budgets = YP_BUDGETS(yp_max_value("gradient off", 0.035),
                               yp_max_value("gradient, largest over smallest", 1.05),

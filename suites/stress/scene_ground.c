@@ -70,11 +70,9 @@ static void add_places(const double *z, int axis, struct place *places)
         }
 }
 
-/*
- * As of the other fields (scene_fields.c), a step of one pixel has the variance
+/* As of the other fields (scene_fields.c), a step of one pixel has the variance
  * 2/3 (1 - cos(2 pi / (3 pitch))), at a cell's border too. A place has about 30,000 independent
- * values and steps; for eight seeds the worst of 14 places is off by 0.2 to 2.3 %.
- */
+ * values and steps; for eight seeds the worst of 14 places is off by 0.2 to 2.3 %. */
 YP_TEST(synth, grain_field, .tags = "stress small", .timeout = 120, .parallel = true,
         .budgets = YP_BUDGETS(yp_max_value("variance off", 0.035), yp_max_value("step off", 0.03),
                               yp_max_value("one pitch apart", 0.49),
@@ -206,12 +204,10 @@ static struct estimate estimate(struct yp_case *t, size_t pitch)
     return e;
 }
 
-/*
- * White grain is a signal of its own in every pixel, and no difference of neighbours tells it from
+/* White grain is a signal of its own in every pixel, and no difference of neighbours tells it from
  * noise: where the ground is bright it passes for noise of hundred times the variance, and the
  * component of the light, which it varies, is lost in it. 16,256 differences in 20 channels tell a
- * variance to 0.93 to 1.07 in the worst direction; grain of 64 pixels adds 0.02 at most.
- */
+ * variance to 0.93 to 1.07 in the worst direction; grain of 64 pixels adds 0.02 at most. */
 YP_TEST(synth, noise_of_neighbours, .tags = "stress small", .timeout = 120,
         .budgets = YP_BUDGETS(yp_min_value("white grain, most over true", 50),
                               yp_max_value("grain of 64, most over true", 1.13),

@@ -116,13 +116,11 @@ static void export_fine(struct yp_case *t)
         (const char *[]){"--height=1", "--width=1", "--channels=4201", "--fwhm-nm=off", NULL});
 }
 
-/*
- * A cube with everything on but the materials' variability, and the fine spectra of the same seed
+/* A cube with everything on but the materials' variability, and the fine spectra of the same seed
  * sampled at points: the channels' width is that under which the fine spectra explain the mean
  * pixel best. What it is off by, in its square, does not depend on it: up to 3.8 nm^2 over seeds 0
  * to 15, which are 1.7 % of the default's 10.55 nm and 0.3 % of 25; stripes, of which 64 columns
- * are averaged, are most of it.
- */
+ * are averaged, are most of it. */
 YP_TEST(optics, width, .tags = "stress small", .timeout = 120, .parallel = true,
         .axes = YP_AXES(yp_axis_string("fwhm", "default", "16", "25")),
         .budgets = YP_BUDGETS(yp_max_value("square of the width off", 5)))
@@ -152,8 +150,7 @@ YP_TEST(optics, width, .tags = "stress small", .timeout = 120, .parallel = true,
               "points have a width in the header");
 }
 
-/* -- smile --------------------------------------------------------------------------------------
- */
+/* -- smile ------------------------------------------------------------------------------------- */
 
 /* The mean spectrum of each of a few columns is explained best by channels that are shifted by
  * smile_nm times the square of the column's distance from the middle. Stripes are off, since those

@@ -63,14 +63,12 @@ static void truth_of(struct yp_case *t, const struct synth_scene *scene, uint64_
 
 /* -- how much is covered ---------------------------------------------------------------------- */
 
-/*
- * Fill over its mean level, as a part of the area, beside target_fraction: of all pixels, of the
+/* Fill over its mean level, as a part of the area, beside target_fraction: of all pixels, of the
  * border's, and of the rows and columns of one place in cells of the width that scene.h tells,
  * whose corner is at the image's in no two cubes. Deviations in units of what chance makes of the
  * number of targets and their levels; a line has targets by chords, the longest of `size`. Within a
  * cell a row is covered between not at all and twice the mean, 0.6 of its square is the variance:
- * 200 corners leave that much.
- */
+ * 200 corners leave that much. */
 YP_TEST(synth, covered, .tags = "stress small", .timeout = 120, .parallel = true,
         .axes = YP_AXES(yp_axis_string("shape", "disc", "rectangle", "mixed"),
                         yp_axis_double("px", 1, 3, 8.5, 20)),

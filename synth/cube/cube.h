@@ -1,5 +1,4 @@
-/*
- * Cubes in files: ENVI (a header and a raw file) and .npy, read in any window and written whole.
+/* Cubes in files: ENVI (a header and a raw file) and .npy, read in any window and written whole.
  *
  * The caller's values are float32, pixels x channels (BIP), pixels in row-major order, whatever the
  * file holds. Nothing is mapped into memory, and only the requested values are read, except that a
@@ -7,9 +6,8 @@
  * or a writer may be called from several threads at once unless stated otherwise; they use less
  * than 320 KiB of stack.
  *
- * ENVI: https://www.nv5geospatialsoftware.com/docs/ENVIHeaderFiles.html
- * .npy: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
- */
+ * ENVI: https://www.nv5geospatialsoftware.com/docs/ENVIHeaderFiles.html .npy:
+ * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
 #ifndef YIELDPOINT_SYNTH_CUBE_FILE_H
 #define YIELDPOINT_SYNTH_CUBE_FILE_H
 
@@ -44,12 +42,10 @@ enum synth_type {
     SYNTH_TYPES,
 };
 
-/*
- * The contents of a file and its metadata. Zero or NULL: not known.
+/* The contents of a file and its metadata. Zero or NULL: not known.
  *
  * A .npy has 2 to 4 axes: (pixels, channels), which is a cube of one column; (height, width,
- * channels); (cubes, height, width, channels). It has none of the fields after `offset`.
- */
+ * channels); (cubes, height, width, channels). It has none of the fields after `offset`. */
 struct synth_cube_info {
     enum synth_format format;
     enum synth_type type;
@@ -90,8 +86,7 @@ enum synth_scaling { SYNTH_AS_STORED = 0, SYNTH_SCALED = 1 };
 
 struct synth_cube_file;
 
-/*
- * Opens a .npy, or an ENVI cube by its raw file, its header NAME.hdr, or NAME. The first bytes
+/* Opens a .npy, or an ENVI cube by its raw file, its header NAME.hdr, or NAME. The first bytes
  * decide which of the two it is. A raw file NAME.ENDING has its header in NAME.ENDING.hdr or
  * NAME.hdr. Of NAME and all NAME.ENDING a header's raw file is the one that is exactly as long as
  * the header says; of several those with the usual endings (none, .img, .dat, .raw, .bsq, .bil,
@@ -119,8 +114,7 @@ struct synth_cube_file;
  * size, the path (up to 4 KiB), 1 KiB, and for each channel 4 bytes of wavelengths, 4 of fwhm, 5 of
  * bbl, 8 of band names and 16 of gains or offsets, for each class 8 of names and 15 of colours, of
  * those that the header has. Close it with synth_cube_close(). NULL with yp_last_error() set: the
- * file, the line, what it says and what is allowed.
- */
+ * file, the line, what it says and what is allowed. */
 struct synth_cube_file *synth_cube_open(struct yp_device *device, const char *path,
                                         enum synth_scaling scaling);
 
@@ -134,8 +128,7 @@ const struct synth_cube_info *synth_cube_info(const struct synth_cube_file *file
  * are none. */
 const char *synth_cube_note(const struct synth_cube_file *file);
 
-/*
- * Reads pixels first_pixel .. first_pixel + pixels - 1 of cube `cube`; values: pixels x channels,
+/* Reads pixels first_pixel .. first_pixel + pixels - 1 of cube `cube`; values: pixels x channels,
  * the caller's. Where the file has the data ignore value there is NaN. YP_INVALID when the file has
  * no such pixels, and nothing is written; YP_IO when the file cannot be read or has become shorter.
  */
@@ -160,29 +153,25 @@ uint64_t synth_cube_bytes(const struct synth_cube_info *info);
 
 enum synth_existing { SYNTH_REFUSE = 0, SYNTH_REPLACE = 1 };
 
-/*
- * Begins a cube, or with .npy `info->cubes` of them. ENVI: `path` is the raw file's name; an
- * ending .img, .dat, .raw, .bsq, .bil, .bip, .bin, .hyspex or .hdr is replaced for the header, and
- * the raw file of .hdr gets .img. Either byte order; .npy: C order, BIP.
+/* Begins a cube, or with .npy `info->cubes` of them. ENVI: `path` is the raw file's name; an ending
+ * .img, .dat, .raw, .bsq, .bil, .bip, .bin, .hyspex or .hdr is replaced for the header, and the raw
+ * file of .hdr gets .img. Either byte order; .npy: C order, BIP.
  *
  * The final names do not exist before synth_cube_commit(): until then the file has no name or,
  * where the file system does not support that, one that ends in ".part". NULL with yp_last_error()
  * set: an argument (YP_INVALID), a name that is taken, no directory, no right to write, or less
  * space on the file system than the cube needs, with both figures.
  *
- * Allocates one block of `device`'s memory: below 20 KiB and the header's text.
- */
+ * Allocates one block of `device`'s memory: below 20 KiB and the header's text. */
 struct synth_cube_writer *synth_cube_create(struct yp_device *device, const char *path,
                                             const struct synth_cube_info *info,
                                             enum synth_existing existing);
 
-/*
- * Stores pixels, in any order and from any thread, each once. Integers: value times scale (0: 1),
+/* Stores pixels, in any order and from any thread, each once. Integers: value times scale (0: 1),
  * rounded to the nearest and clipped to the type's range, without the data ignore value where that
  * is an end of the range. A NaN becomes the data ignore value, or 0 where there is none. A data
  * ignore value inside the range is not avoided: a value that is stored as the same integer is read
- * back as NaN. YP_IO: the system's reason; then the cube can only be abandoned.
- */
+ * back as NaN. YP_IO: the system's reason; then the cube can only be abandoned. */
 enum yp_status synth_cube_write(struct synth_cube_writer *writer, uint64_t cube, size_t first_pixel,
                                 size_t pixels, const float *values);
 

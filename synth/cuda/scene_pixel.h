@@ -1,8 +1,6 @@
-/*
- * A patch of SYNTH_SCENE in four steps, with a barrier after each: random numbers of the lattice
+/* A patch of SYNTH_SCENE in four steps, with a barrier after each: random numbers of the lattice
  * and of each pixel, the lattice interpolated for each row, the coefficients of each pixel, and the
- * values (scene_body.h). All but the values stays in shared memory.
- */
+ * values (scene_body.h). All but the values stays in shared memory. */
 #ifndef YIELDPOINT_SYNTH_CUDA_SCENE_PIXEL_H
 #define YIELDPOINT_SYNTH_CUDA_SCENE_PIXEL_H
 

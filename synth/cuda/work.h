@@ -1,5 +1,4 @@
-/*
- * Arguments of the kernels of synth/, and how their work is divided.
+/* Arguments of the kernels of synth/, and how their work is divided.
  *
  * A block of threads computes a patch of an image, or the part of it that is wanted. A Philox block
  * gives four values, and a thread computes four values together: a quad. Quads begin at multiples
@@ -9,8 +8,7 @@
  * the same channels, whose rows of the tables it keeps in registers while it goes through the
  * patch. Quads of several pixels cost more; they go to the last threads, so that few warps pay.
  *
- * The same text is compiled by nvcc and, for tests, by C compilers.
- */
+ * The same text is compiled by nvcc and, for tests, by C compilers. */
 #ifndef YIELDPOINT_SYNTH_CUDA_WORK_H
 #define YIELDPOINT_SYNTH_CUDA_WORK_H
 

@@ -1,11 +1,9 @@
-/*
- * Ranges of words and normals (stream.h) in the memory of any device. On an accelerator the work is
+/* Ranges of words and normals (stream.h) in the memory of any device. On an accelerator the work is
  * launched on its default stream and done when that stream is; the bits are the CPU's.
  *
  * out: (count), in the device's memory; fastest where it is aligned to 16 bytes and `first` is a
  * multiple of 4. YP_INVALID when device or out is NULL, YP_UNSUPPORTED when this build has no code
- * for the device; count may be 0.
- */
+ * for the device; count may be 0. */
 #ifndef YIELDPOINT_SYNTH_DEVICE_STREAM_H
 #define YIELDPOINT_SYNTH_DEVICE_STREAM_H
 

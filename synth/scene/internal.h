@@ -51,8 +51,7 @@ struct synth_scene {
 
     float *wavelengths; /* stride */
     uint8_t *good;      /* stride */
-    /* SCENE: SYNTH_ROWS x stride.
-     * CUVIS: 2 x stride, normal and anomaly. */
+    /* SCENE: SYNTH_ROWS x stride. CUVIS: 2 x stride, normal and anomaly. */
     float *spectra;
 
     /* SCENE */

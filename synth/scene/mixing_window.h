@@ -4,8 +4,7 @@
 
 #include "base/random/portable.h"
 
-/*
- * Weights of three nodes at t = rest / pitch of the way through a cell: the raised cosine
+/* Weights of three nodes at t = rest / pitch of the way through a cell: the raised cosine
  * v(u) = sqrt(2)/3 (1 + cos(2 pi u / 3)) at their distances u = t + 1/2, t - 1/2 and t - 3/2, in
  * pitches. The cosines are a third of a turn apart, so the squares of the weights sum to 1 at every
  * t, and those of their derivatives to (2 pi / 3)^2 / 3: in a field of independent standard normals

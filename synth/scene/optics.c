@@ -1,8 +1,6 @@
-/*
- * Point spread, smile and keystone. A mixture is linear in its coefficients, so it is these that
+/* Point spread, smile and keystone. A mixture is linear in its coefficients, so it is these that
  * are blurred, and a pixel's spectrum is made once. Plain loops in a fixed order: a value depends
- * on its pixel and channel alone, whatever the tile and the instruction set.
- */
+ * on its pixel and channel alone, whatever the tile and the instruction set. */
 #include "synth/scene/optics.h"
 #include "base/random/stream.h"
 #include "synth/scene/table.h"
@@ -14,8 +12,7 @@
 
 _Static_assert(BLOCK % SYNTH_PAD == 0, "whole vectors");
 
-/* -- creation -----------------------------------------------------------------------------------
- */
+/* -- creation ---------------------------------------------------------------------------------- */
 
 /* One and a half widths at half maximum, or 3.5 deviations: 0.4 per cent of the height. */
 size_t ypi_optics_reach(const struct synth_spec *spec)
@@ -66,8 +63,7 @@ void ypi_optics_prepare(struct synth_scene *scene)
         scene->psf[i] = (float)(weights[i] / sum);
 }
 
-/* -- the light of a run of pixels ---------------------------------------------------------------
- */
+/* -- the light of a run of pixels -------------------------------------------------------------- */
 
 /* Beyond the border the image goes on as its mirror image, the border's pixels twice. */
 static size_t mirrored(int64_t at, size_t size)
@@ -112,8 +108,7 @@ static void gather(const struct synth_scene *scene, uint64_t cube, size_t row, s
         }
 }
 
-/* -- a pixel's spectrum -------------------------------------------------------------------------
- */
+/* -- a pixel's spectrum ------------------------------------------------------------------------ */
 
 /* The tables at one shift of the channels. */
 struct optics_tables {
@@ -200,8 +195,7 @@ static void light_of(const struct synth_scene *scene, const struct synth_ground_
         x[k] += part * (next[k] - x[k]);
 }
 
-/* -- the reading --------------------------------------------------------------------------------
- */
+/* -- the reading ------------------------------------------------------------------------------- */
 
 /* Channels c .. c + count - 1 of a pixel, count at most BLOCK. */
 static void read_channels(const struct synth_scene *scene, uint64_t cube, size_t pixel,

@@ -1,9 +1,7 @@
-/*
- * Quadrature under the Gaussian response of a channel. Within the axis the trapezoidal rule, which
+/* Quadrature under the Gaussian response of a channel. Within the axis the trapezoidal rule, which
  * for Gaussians converges faster than any power of its step: its error is exp(-2 pi^2 s^2 / h^2),
  * s the width of the narrowest product of response and features. Where the response passes an end
- * of the axis the light has a kink, and Gauss-Legendre panels on both sides of it take over.
- */
+ * of the axis the light has a kink, and Gauss-Legendre panels on both sides of it take over. */
 #include "synth/scene/passband.h"
 #include "synth/scene/table.h"
 

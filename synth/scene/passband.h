@@ -17,11 +17,9 @@ enum yp_status ypi_passband_resolve(struct synth_spec *spec);
  * normalised. */
 typedef void ypi_passband_see(void *arg, double offset, double weight);
 
-/*
- * Calls `see` with the wavelengths at which the light of a channel is to be sampled, so that the
+/* Calls `see` with the wavelengths at which the light of a channel is to be sampled, so that the
  * weighted mean over them is that under a Gaussian of the spec's fwhm_nm about its centre +
- * shift_nm. Beyond the ends of the axis the light is that at the end. fwhm_nm 0: one point.
- */
+ * shift_nm. Beyond the ends of the axis the light is that at the end. fwhm_nm 0: one point. */
 void ypi_passband_sample(const struct synth_spec *spec, size_t channel, double shift_nm,
                          ypi_passband_see *see, void *arg);
 

@@ -1,11 +1,9 @@
-/*
- * Synthetic hyperspectral scenes from a seed: any tile of any cube, without computing others.
+/* Synthetic hyperspectral scenes from a seed: any tile of any cube, without computing others.
  *
  * A value is a pure function of (spec, cube, pixel, channel). It does not depend on the tile it is
  * asked for in, on threads, on order, on the compiler or on the instruction set. A cube is height x
  * width pixels in row-major order, its channels beside each other (BIP); channels sample the
- * wavelength axis evenly, both ends included (one channel: its beginning).
- */
+ * wavelength axis evenly, both ends included (one channel: its beginning). */
 #ifndef YIELDPOINT_SYNTH_SCENE_H
 #define YIELDPOINT_SYNTH_SCENE_H
 
@@ -21,8 +19,7 @@ extern "C" {
 #endif
 
 enum synth_preset {
-    /*
-     * A linear mixing scene seen by an imaging spectrometer; the default. Every part but the
+    /* A linear mixing scene seen by an imaging spectrometer; the default. Every part but the
      * mixture itself can be turned off. For pixel p and channel c, lambda the channel's wavelength
      * and w its place between the first and the last one, 0 to 1:
      *
@@ -107,11 +104,9 @@ enum synth_preset {
      *   1986). The grid begins anywhere, drawn for each cube, so every pixel is covered alike: in
      *   the mean `target_fraction` of the area, at the border too, which cuts targets off. A cell
      *   is 2 ceil(d) + 1 pixels wide, d the longest extent of a target; so targets cover 0.02 to
-     *   0.19 of the area at most, and where they cover much less the grid does not show.
-     */
+     *   0.19 of the area at most, and where they cover much less the grid does not show. */
     SYNTH_SCENE = 0,
-    /*
-     * The generator of the cuvis.ai stress suite, kept for parity and for timing.
+    /* The generator of the cuvis.ai stress suite, kept for parity and for timing.
      *
      * With w = 0 .. 1 the wavelength axis,
      *
@@ -133,8 +128,7 @@ enum synth_preset {
      * coverage, of 16 seeds), 0.42 at 128 x 128 (0.25 to 0.66, of 60) and 0.47 at 64 x 64 (0.13 to
      * 0.91, of 200), and from 50 channels it is 0.
      *
-     * Labels mark the discs, fill is 1 in them.
-     */
+     * Labels mark the discs, fill is 1 in them. */
     SYNTH_CUVIS = 1,
 };
 
@@ -152,10 +146,8 @@ enum synth_shape { SYNTH_PIXEL = 0, SYNTH_DISC, SYNTH_RECTANGLE, SYNTH_MIXED };
 #define SYNTH_ASPECT 2
 #define SYNTH_LINES 32
 
-/*
- * A scene's parameters. An option that is 0 takes its default; where OFF is listed, SYNTH_OFF turns
- * it off. An option of the other preset must stay 0.
- */
+/* A scene's parameters. An option that is 0 takes its default; where OFF is listed, SYNTH_OFF turns
+ * it off. An option of the other preset must stay 0. */
 struct synth_spec {
     enum synth_preset preset;
     size_t height, width, channels; /* each 1 to 2^30; a cube's bytes must fit a size_t */
@@ -260,8 +252,7 @@ struct synth_truth {
     uint8_t *valid;    /* (pixels): 0 on a dead pixel, else 1 */
 };
 
-/*
- * Pixels first_pixel .. first_pixel + pixels - 1 of cube `cube`.
+/* Pixels first_pixel .. first_pixel + pixels - 1 of cube `cube`.
  *
  * values: pixels x channels, the caller's. truth: NULL when not wanted.
  * cube < 2^60; the pixels must lie in the cube; pixels may be 0. YP_INVALID otherwise, and nothing

@@ -1,13 +1,11 @@
-/*
- * Targets of several pixels (scene.h): which target a pixel has and how much of it is covered. One
+/* Targets of several pixels (scene.h): which target a pixel has and how much of it is covered. One
  * text for all instruction sets and CUDA.
  *
  * A cube is divided into square cells, whose corner is drawn for each cube. A cell holds at most
  * one target, which lies wholly in it and leaves its last row and column free: targets neither
  * overlap nor touch, and a pixel looks at one cell. Centres are uniform over a square of a whole
  * number of pixels, so with the cells' corner they are uniform over the cube: every point of it is
- * covered with the same probability.
- */
+ * covered with the same probability. */
 #ifndef YIELDPOINT_SYNTH_SHAPES_H
 #define YIELDPOINT_SYNTH_SHAPES_H
 

@@ -1,7 +1,5 @@
-/*
- * Functions in double for the tables of a scene, from sums and products only, so that tables too
- * have the same bits everywhere; rounded to float they are right to the last place.
- */
+/* Functions in double for the tables of a scene, from sums and products only, so that tables too
+ * have the same bits everywhere; rounded to float they are right to the last place. */
 #ifndef YIELDPOINT_SYNTH_TABLE_H
 #define YIELDPOINT_SYNTH_TABLE_H
 

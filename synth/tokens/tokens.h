@@ -1,12 +1,10 @@
-/*
- * Sequences of tokens from a seed, with a structure that a model can learn and a least loss that is
+/* Sequences of tokens from a seed, with a structure that a model can learn and a least loss that is
  * known: a Markov chain of order 1 or 2 in which each state has four successors, with
  * probabilities 1/2, 1/4, 1/8 and 1/8. Which ones is random by state. The entropy of a step is
  * 7/4 ln 2 = 1.213 nats, whatever the vocabulary.
  *
  * With order 2 a state is two tokens: nothing but the pair tells the next one, so that a model has
- * to look back.
- */
+ * to look back. */
 #ifndef SYNTH_TOKENS_H
 #define SYNTH_TOKENS_H
 

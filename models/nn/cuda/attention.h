@@ -1,9 +1,7 @@
-/*
- * Attention by tiles of ATTENTION_TILE positions, a block for each tile of a head; see
+/* Attention by tiles of ATTENTION_TILE positions, a block for each tile of a head; see
  * operators/attention.c for the formulas. Forward keeps a running maximum and sum (Dao et al.,
  * "FlashAttention", 2022). Backward goes over the tiles twice: by rows for dq, which also leaves
- * along = sum p (dy v^T) of each position, and by columns for dk and dv.
- */
+ * along = sum p (dy v^T) of each position, and by columns for dk and dv. */
 #ifndef NN_CUDA_ATTENTION_H
 #define NN_CUDA_ATTENTION_H
 

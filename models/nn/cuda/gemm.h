@@ -1,7 +1,5 @@
-/*
- * A matrix product by blocks of the result: GEMM_TILE x GEMM_TILE elements by GEMM_THREADS threads,
- * a square of GEMM_OWN x GEMM_OWN each, with GEMM_DEPTH of k in shared memory at a time.
- */
+/* A matrix product by blocks of the result: GEMM_TILE x GEMM_TILE elements by GEMM_THREADS threads,
+ * a square of GEMM_OWN x GEMM_OWN each, with GEMM_DEPTH of k in shared memory at a time. */
 #ifndef NN_CUDA_GEMM_H
 #define NN_CUDA_GEMM_H
 

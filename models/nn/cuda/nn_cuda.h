@@ -1,11 +1,9 @@
-/*
- * Operators on a GPU: what the plugin of kernels.cu gives. Pointers are the device's, arrays dense
+/* Operators on a GPU: what the plugin of kernels.cu gives. Pointers are the device's, arrays dense
  * unless a stride says otherwise; `bf16`: arrays of the version's type are bf16, else float. All
  * launch on the device's default stream and return the status of the launch.
  *
  * Sums are float's, in an order that the sizes alone decide. An index that is not allowed, which
- * the CPU would refuse, makes what depends on it NaN.
- */
+ * the CPU would refuse, makes what depends on it NaN. */
 #ifndef NN_CUDA_H
 #define NN_CUDA_H
 

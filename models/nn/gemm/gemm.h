@@ -1,7 +1,5 @@
-/*
- * Matrix products on the CPU in float, bf16 and int8, by oneDNN where the machine has it and it is
- * the faster one, else by OpenBLAS. For operators; by as many threads as OpenMP gives.
- */
+/* Matrix products on the CPU in float, bf16 and int8, by oneDNN where the machine has it and it is
+ * the faster one, else by OpenBLAS. For operators; by as many threads as OpenMP gives. */
 #ifndef NN_GEMM_H
 #define NN_GEMM_H
 

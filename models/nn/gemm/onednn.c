@@ -1,11 +1,9 @@
-/*
- * oneDNN's matmul primitive (oneAPI Deep Neural Network Library, version 2 or 3, whichever the
+/* oneDNN's matmul primitive (oneAPI Deep Neural Network Library, version 2 or 3, whichever the
  * headers are of). The library is 40 MB: it is loaded by the first product, not with the program,
  * and need not be there.
  *
  * A primitive is code made for one shape. Making it takes milliseconds, so that some are kept; a
- * product of another shape takes the place of the one that was there.
- */
+ * product of another shape takes the place of the one that was there. */
 #include "models/nn/gemm/onednn.h"
 
 #ifdef NN_ONEDNN
@@ -101,14 +99,12 @@ static void load(void)
 
 /* -- what the versions do in different ways ---------------------------------------------------- */
 
-/*
- * describe_matrix   makes a description of (rows, columns) with strides.
+/* describe_matrix   makes a description of (rows, columns) with strides.
  * forget            destroys one, if it was made.
  * desc              a description, as functions take it.
  * keep_scratch      copies the scratch memory's, which the primitive's description owns.
  * describe_product  makes the primitive's description; `bias` may be NULL.
- * append_sum        adds the product to what is there.
- */
+ * append_sum        adds the product to what is there. */
 #if DNNL_VERSION_MAJOR == 2
 typedef const dnnl_memory_desc_t *desc_t;
 

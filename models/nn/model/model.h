@@ -1,5 +1,4 @@
-/*
- * A model: operators in order, over one arena whose layout is computed before anything is taken.
+/* A model: operators in order, over one arena whose layout is computed before anything is taken.
  *
  *     struct nn_model *model = nn_model_create(&options);
  *     int tokens = nn_model_constant(model, "tokens", NN_INT32, n);
@@ -20,8 +19,7 @@
  *
  * Memory is shared by tensors that are not needed at the same time. Parameters and their gradient
  * are one vector of floats each (doubles of an oracle), the caller's; a version that takes bf16 has
- * copies in the arena, which nn_model_pass() makes when asked to.
- */
+ * copies in the arena, which nn_model_pass() makes when asked to. */
 #ifndef NN_MODEL_H
 #define NN_MODEL_H
 

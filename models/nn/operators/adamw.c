@@ -1,5 +1,4 @@
-/*
- * A step of AdamW (Loshchilov and Hutter, 2019, algorithm 2) on parameters p with moments m and v,
+/* A step of AdamW (Loshchilov and Hutter, 2019, algorithm 2) on parameters p with moments m and v,
  * in the form and order of operations that PyTorch gives it:
  *     g <- factor gradient
  *     p <- p (1 - lr weight_decay)
@@ -7,8 +6,7 @@
  *     v <- beta2 v + (1 - beta2) g^2
  *     p <- p - lr / (1 - beta1^step)  m / (sqrt(v) / sqrt(1 - beta2^step) + eps)
  * `factor` is that of clipping. What all elements share is made in double. Products and sums are
- * rounded one by one, so that all versions have the same bits.
- */
+ * rounded one by one, so that all versions have the same bits. */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/adamw.c"
 enum { GRADIENT, PARAMETERS, M, V };

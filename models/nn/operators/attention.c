@@ -1,5 +1,4 @@
-/*
- * Scaled dot-product attention of h heads of e channels (Vaswani et al., 2017): of q, k, v and y
+/* Scaled dot-product attention of h heads of e channels (Vaswani et al., 2017): of q, k, v and y
  * (b, t, h, e), for each sequence and head y = softmax(q k^T / sqrt(e)) v. With the setting causal
  * = 1 position i sees positions 0 to i, with 0 all of them. Never t x t in memory: ROWS positions
  * are worked on at once, and of every position (b, h, t) the largest product of q and k and the
@@ -7,8 +6,7 @@
  * "FlashAttention", 2022, who save high / sqrt(e) + ln sum, which drops the sum's digits where
  * `high` is large):
  *     p = e^((q k^T - high) / sqrt(e)) / sum,  dv = p^T dy,
- *     ds = p (dy v^T - sum p dy v^T) / sqrt(e),  dq = ds k,  dk = ds^T q.
- */
+ *     ds = p (dy v^T - sum p dy v^T) / sqrt(e),  dq = ds k,  dk = ds^T q. */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/attention.c"
 enum { Q, K, V, Y, HIGH, SUM };

@@ -1,9 +1,7 @@
-/*
- * Sigmoid with binary cross-entropy: loss (n) = weight positive ln(1 + e^-x) of logits x (n) where
+/* Sigmoid with binary cross-entropy: loss (n) = weight positive ln(1 + e^-x) of logits x (n) where
  * the label is not 0, weight ln(1 + e^x) where it is 0; `positive` is pos_weight of PyTorch's
  * BCEWithLogitsLoss. dx = weight (sigmoid(x) - label) dloss, times `positive` where the label is
- * not 0.
- */
+ * not 0. */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/bce.c"
 enum { X, LABEL, LOSS };

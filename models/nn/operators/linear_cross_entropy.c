@@ -1,12 +1,10 @@
-/*
- * The loss of a language model's head: of x (n, d) and w (v, d), logits z = x w^T, and for every
+/* The loss of a language model's head: of x (n, d) and w (v, d), logits z = x w^T, and for every
  * row the cross-entropy with its label, loss (n) = ln(sum) - (z[label] - high), where sum is that
  * of e^(z - high), and high the largest logit. Both are saved, and apart: the logarithm of the sum
  * of e^z is one number, which drops digits of ln(sum) where `high` is large. With s = dloss
  * (softmax(z) - 1 at the label): dx = s w, dw = s^T x. Logits are never in memory all at once: ROWS
  * rows are worked on at a time, and the vjp makes them again, or makes the loss with them where
- * forward did not run.
- */
+ * forward did not run. */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/linear_cross_entropy.c"
 enum { X, W, LABEL, LOSS, HIGH, SUM };

@@ -1,12 +1,10 @@
-/*
- * y (n, o) = x (n, c) (scale w)^T + b: a linear layer whose weights are frozen and quantised, w
+/* y (n, o) = x (n, c) (scale w)^T + b: a linear layer whose weights are frozen and quantised, w
  * (o, c) in 8 bits with one scale a row, b (o) or none. dx = dy (scale w), db = the sum of dy's
  * rows.
  *
  * The fast version quantises each row of x as well, to -127 .. 127 by its largest magnitude (the
  * vector-wise scheme of Dettmers et al., "LLM.int8()", 2022, section 3.1), so that the product is
- * one of integers. A row that is not finite comes out as NaN.
- */
+ * one of integers. A row that is not finite comes out as NaN. */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/linear_int8.c"
 enum { X, W, SCALE, B, Y };

@@ -1,9 +1,7 @@
-/*
- * y (n) = (x - min) / r, of x (n) and two numbers, min and max. r = max - min, and
+/* y (n) = (x - min) / r, of x (n) and two numbers, min and max. r = max - min, and
  * dmin = -sum dy (1 - y) / r, dmax = -sum dy y / r. Where max is not above min, or by less than
  * FLT_MIN, 1 / r would be no float: then r is the setting `flat`, a constant, dmin = -sum dy / r
- * and dmax = 0. At max = min there is no derivative; the tensors' domains keep away from it.
- */
+ * and dmax = 0. At max = min there is no derivative; the tensors' domains keep away from it. */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/minmax.c"
 enum { X, MIN, MAX, Y };

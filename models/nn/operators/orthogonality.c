@@ -1,7 +1,5 @@
-/*
- * The penalty of rows that are not orthonormal: y = ||w w^T - I||_F^2, one number, of w (k, c).
- * dw = 4 dy (w w^T - I) w.
- */
+/* The penalty of rows that are not orthonormal: y = ||w w^T - I||_F^2, one number, of w (k, c).
+ * dw = 4 dy (w w^T - I) w. */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/orthogonality.c"
 enum { W, Y };

@@ -1,7 +1,5 @@
-/*
- * Projection on components: y (n, k) = (x - mean) w^T, of x (n, c), mean (c), w (k, c).
- * dx = dy w, dmean = -the sum of dx's rows, dw = dy^T (x - mean).
- */
+/* Projection on components: y (n, k) = (x - mean) w^T, of x (n, c), mean (c), w (k, c).
+ * dx = dy w, dmean = -the sum of dx's rows, dw = dy^T (x - mean). */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/pca.c"
 enum { X, MEAN, W, Y };

@@ -1,8 +1,6 @@
-/*
- * A quadratic form: s (n) = z^T a z with z = x - mu, of x (n, c), mu (c), a (c, c), which need not
+/* A quadratic form: s (n) = z^T a z with z = x - mu, of x (n, c), mu (c), a (c, c), which need not
  * be symmetric: the score of RX and of LAD. dx = ds (a + a^T) z, dmu = -the sum of dx's rows, da =
- * sum ds z z^T.
- */
+ * sum ds z z^T. */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/quadratic.c"
 enum { X, MU, A, S };

@@ -1,8 +1,6 @@
-/*
- * y (n, d) = gain (d) x / rms(x), row by row of x (n, d), with 1 / rms = r = 1 / sqrt(mean x^2 +
+/* y (n, d) = gain (d) x / rms(x), row by row of x (n, d), with 1 / rms = r = 1 / sqrt(mean x^2 +
  * eps), which is saved (Zhang and Sennrich, "Root mean square layer normalization", 2019). With
- * g = gain dy: dx = r g - x r^3 / d sum g x, dgain = the sum of dy x r over rows.
- */
+ * g = gain dy: dx = r g - x r^3 / d sum g x, dgain = the sum of dy x r over rows. */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/rmsnorm.c"
 enum { X, GAIN, Y, R };

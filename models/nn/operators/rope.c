@@ -1,10 +1,8 @@
-/*
- * Rotary positions (Su et al., "RoFormer", 2021): every pair of x (b, t, h, e), e even, is turned
+/* Rotary positions (Su et al., "RoFormer", 2021): every pair of x (b, t, h, e), e even, is turned
  * by an angle of its own that grows with the position t. Pairs are neighbours in x, and the output
  * has all first halves, then all second ones: with e = 2p,
  *     y[i] = x[2i] cos[i] - x[2i + 1] sin[i],   y[p + i] = x[2i] sin[i] + x[2i + 1] cos[i].
- * dx turns dy back. The angles' cosines and sines, (t, p) each, are inputs: nn_rope_angles().
- */
+ * dx turns dy back. The angles' cosines and sines, (t, p) each, are inputs: nn_rope_angles(). */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/rope.c"
 enum { X, COS, SIN, Y };

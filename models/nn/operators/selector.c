@@ -1,8 +1,6 @@
-/*
- * Soft selection of channels: y (n, c) = x (n, c) k s, s = softmax(logits / T) over channels, of
+/* Soft selection of channels: y (n, c) = x (n, c) k s, s = softmax(logits / T) over channels, of
  * logits (c) and T, one number. dlogits = (p - s sum p) / T with p_c = k s_c sum over rows of dy x,
- * dT = -sum dlogits logits / T.
- */
+ * dT = -sum dlogits logits / T. */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/selector.c"
 enum { X, LOGITS, TEMPERATURE, Y };

@@ -1,8 +1,6 @@
-/*
- * y (n) = silu(gate) up with silu(g) = g / (1 + e^-g), the gated unit of Shazeer ("GLU variants
+/* y (n) = silu(gate) up with silu(g) = g / (1 + e^-g), the gated unit of Shazeer ("GLU variants
  * improve transformer", 2020). With s = 1 / (1 + e^-gate): dgate = dy up s (1 + gate (1 - s)),
- * dup = dy gate s.
- */
+ * dup = dy gate s. */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/swiglu.c"
 enum { GATE, UP, Y };

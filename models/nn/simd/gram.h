@@ -1,5 +1,4 @@
-/*
- * Sums over the pixels of a chunk, by blocks held in registers.
+/* Sums over the pixels of a chunk, by blocks held in registers.
  *
  * A chunk is packed once, centred, into panels of `width` channels: panel v is (rows, width), one
  * pixel's channels v width ... side by side; the last one has the `tail` = channels % width that
@@ -8,8 +7,7 @@
  *     r = 0 .. width / 2, which is bf16 of what a square needs;
  *   - of a panel's rows with all panels after it, in blocks;
  *   - of the tail's rows with all whole panels, so that no vector is mostly zeros.
- * The sums of a tile, in double, stand in the same order: see struct ypi_gram_shape.
- */
+ * The sums of a tile, in double, stand in the same order: see struct ypi_gram_shape. */
 #ifndef YPI_RX_GRAM_H
 #define YPI_RX_GRAM_H
 

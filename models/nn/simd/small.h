@@ -1,7 +1,5 @@
-/*
- * Products of matrices that a core's second-level cache holds, by one thread: for work such as
- * attention's, which has many of them and threads of its own.
- */
+/* Products of matrices that a core's second-level cache holds, by one thread: for work such as
+ * attention's, which has many of them and threads of its own. */
 #ifndef YPI_NN_SMALL_H
 #define YPI_NN_SMALL_H
 

@@ -1,5 +1,4 @@
-/*
- * Products of floats through bf16, which matrix units multiply: x = t[0] + t[1] (+ t[2]), each term
+/* Products of floats through bf16, which matrix units multiply: x = t[0] + t[1] (+ t[2]), each term
  * the bf16 nearest to what the ones before leave of x, so two terms hold 16 bits of x and three all
  * 24. Of the products of terms those are summed, in float, that reach the last bit of the sum:
  *     two terms:   t0 t0 + t0 t1 + t1 t0
@@ -7,8 +6,7 @@
  *
  * A term of a panel of gram.h is (pairs, width) words of 32 bits: channel c of pixels 2 k (low
  * bf16) and 2 k + 1 in word c of row k. Such a row is what VDPBF16PS takes, and 16 of them are what
- * TDPBF16PS takes as its second factor; transposed they are its first.
- */
+ * TDPBF16PS takes as its second factor; transposed they are its first. */
 #ifndef YPI_RX_SPLIT_H
 #define YPI_RX_SPLIT_H
 

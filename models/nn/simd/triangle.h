@@ -1,9 +1,7 @@
-/*
- * The scores |L^-1 (x - centre) - offset|^2 without the zeros of L^-1.
+/* The scores |L^-1 (x - centre) - offset|^2 without the zeros of L^-1.
  *
  * A few pixels are transposed, so that a vector holds one channel of many: then a row of L^-1 is
- * its own length long, and rows are taken in blocks held in registers.
- */
+ * its own length long, and rows are taken in blocks held in registers. */
 #ifndef YPI_RX_TRIANGLE_H
 #define YPI_RX_TRIANGLE_H
 

@@ -1,8 +1,6 @@
-/*
- * A covariance's factor and what whitens by it, by one block of threads: what struct rxc_factor
+/* A covariance's factor and what whitens by it, by one block of threads: what struct rxc_factor
  * says. The matrix and the inverse stay in the caches; a thread has a row of one or a column of the
- * other.
- */
+ * other. */
 #ifndef RXC_FACTOR_H
 #define RXC_FACTOR_H
 

@@ -1,8 +1,6 @@
-/*
- * Blocks' sums to those of all, in double and in an order that only their number decides, by Chan's
+/* Blocks' sums to those of all, in double and in an order that only their number decides, by Chan's
  * formula (rx.h); and a loss's sums to its gradient. Most functions are one thread's work; what it
- * needs of others has been written by a kernel before it, or before a barrier.
- */
+ * needs of others has been written by a kernel before it, or before a barrier. */
 #ifndef RXC_MERGE_H
 #define RXC_MERGE_H
 

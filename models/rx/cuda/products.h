@@ -1,5 +1,4 @@
-/*
- * Sums of products over a range of pixels, by one block of threads in one pass over memory: what
+/* Sums of products over a range of pixels, by one block of threads in one pass over memory: what
  * struct rxc_gram says.
  *
  * Chunks of pixels come into shared memory while those before them are multiplied. There a thread
@@ -9,8 +8,7 @@
  *
  * The centre is the mean of some pixels of the range, as in chunk.c: M2 = sum z z^T - m d d^T loses
  * nothing while d is small beside the range of values. Where it is not, or where the sample saw
- * nothing finite, the block goes once more around its mean.
- */
+ * nothing finite, the block goes once more around its mean. */
 #ifndef RXC_PRODUCTS_H
 #define RXC_PRODUCTS_H
 

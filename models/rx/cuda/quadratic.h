@@ -1,12 +1,10 @@
-/*
- * Quadratic forms of pixels by one block of threads: what struct rxc_quadratic says.
+/* Quadratic forms of pixels by one block of threads: what struct rxc_quadratic says.
  *
  * The pixels stand in shared memory, one channel of all of them side by side. A warp takes 16 rows
- * of the triangle at once, whose slices it fetches while it multiplies the one before; a lane has
- * 4 pixels, side by side, and the 16 rows' sums for each in registers. What lies above the diagonal
+ * of the triangle at once, whose slices it fetches while it multiplies the one before; a lane has 4
+ * pixels, side by side, and the 16 rows' sums for each in registers. What lies above the diagonal
  * is left out but for the last slice of a row. Rows are dealt out so that every warp has about the
- * same number of slices.
- */
+ * same number of slices. */
 #ifndef RXC_QUADRATIC_H
 #define RXC_QUADRATIC_H
 

@@ -1,7 +1,5 @@
-/*
- * What a pipeline does to rows of pixels, by blocks of threads: products with a matrix, scores and
- * the sums that make a gradient. See rx_cuda.h for each job.
- */
+/* What a pipeline does to rows of pixels, by blocks of threads: products with a matrix, scores and
+ * the sums that make a gradient. See rx_cuda.h for each job. */
 #ifndef RXC_ROWS_H
 #define RXC_ROWS_H
 

@@ -1,11 +1,9 @@
-/*
- * RX on a GPU: what the plugin `rx-cuda` gives the program. All pointers are to the device's
+/* RX on a GPU: what the plugin `rx-cuda` gives the program. All pointers are to the device's
  * memory; every function launches on the device's default stream and returns. A job's arrays are
  * the caller's.
  *
  * All of it is for 1 .. RXC_CHANNELS channels: so many that the sums of one block of threads stay
- * on the chip.
- */
+ * on the chip. */
 #ifndef RX_CUDA_H
 #define RX_CUDA_H
 
@@ -68,11 +66,9 @@ YPK_BOTH unsigned rxc_ranges(size_t pixels, unsigned range)
     return (unsigned)((pixels + range - 1) / range);
 }
 
-/*
- * Sums over pixels, `range` of them a block: products[b] = sum z z^T, z = x - centre, around a
+/* Sums over pixels, `range` of them a block: products[b] = sum z z^T, z = x - centre, around a
  * centre of the block's own, near its mean. With weights: sum w z z^T around the given centre, and
- * `mean` is the sum of w z. A pixel with a value that is not finite counts in `skipped` alone.
- */
+ * `mean` is the sum of w z. A pixel with a value that is not finite counts in `skipped` alone. */
 struct rxc_gram {
     const float *x; /* (pixels, channels), of `stride` floats */
     size_t stride, pixels;
@@ -104,15 +100,13 @@ struct rxc_merge {
     uint64_t *counts; /* kept, skipped */
 };
 
-/*
- * y = T z - offset for a lower triangle T, z = x - centre; scores[p] = |y|^2, or y . z when `loss`.
+/* y = T z - offset for a lower triangle T, z = x - centre; scores[p] = |y|^2, or y . z when `loss`.
  * A pixel with a value that is not finite scores NaN. With `loss` then, from labels and
  * scalars = (scale, bias), g = dloss/ds, 0 for those, and a block's sums of the loss, of d and of
  * d (s - bias), as rx.h has them.
  *
  * With `products` (and `loss`) the matrix is whole, and y is written too. What counts is then what
- * `keep` says, and without labels nothing is judged: the sums are 0, and g stays.
- */
+ * `keep` says, and without labels nothing is judged: the sums are 0, and g stays. */
 struct rxc_quadratic {
     const float *x;
     size_t stride, pixels;
@@ -146,12 +140,10 @@ struct rxc_loss {
     float *gradient;
 };
 
-/*
- * The factor of a covariance, L L^T = A, and what whitens by it: as ypi_rx_factor() and
+/* The factor of a covariance, L L^T = A, and what whitens by it: as ypi_rx_factor() and
  * ypi_rx_whiten() have it, within rounding. A = m2 / count times `keep`, with m2 / count + ridge on
  * the diagonal. Channels that are left out (`mask`, and low = high) have 1 on the diagonal alone,
- * and a pivot that becomes infinite, so that nothing comes of them.
- */
+ * and a pivot that becomes infinite, so that nothing comes of them. */
 struct rxc_factor {
     unsigned channels;
     bool mask;
@@ -171,8 +163,7 @@ struct rxc_factor {
                          one that is too small: then only `matrix` has changed; 0: there is none */
 };
 
-/* -- of pipelines: rows of pixels as their nodes take them ---------------------------------------
- */
+/* -- of pipelines: rows of pixels as their nodes take them ------------------------------------- */
 
 /* rows = (x - base) gain + rest, side by side. keep[p]: all of the pixel's values are finite; the
  * row of another is `fill` throughout. */
@@ -197,11 +188,9 @@ struct rxc_linear {
     float *out;          /* (pixels, outputs) */
 };
 
-/*
- * scores = factor a . b, row by row; without `a` they are there. With labels g = dloss/ds and a
+/* scores = factor a . b, row by row; without `a` they are there. With labels g = dloss/ds and a
  * block's sums as in rxc_quadratic. With `own` the score is the loss, and g is 1. A row that is not
- * kept has g = 0 and counts nowhere; its score says nothing.
- */
+ * kept has g = 0 and counts nowhere; its score says nothing. */
 struct rxc_dots {
     size_t pixels;
     unsigned width;

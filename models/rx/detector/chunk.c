@@ -212,14 +212,12 @@ static size_t pack(const struct chunk *k)
     return rows;
 }
 
-/*
- * In one go around the mean of the tile before it:
+/* In one go around the mean of the tile before it:
  *     M2 += sum z z^T - d d^T m m / (n + m).
  * That is M2_b + d d^T n m / (n + m) as in rx.h, and as good: with n >= m / 2, which holds from the
  * second chunk on, what is taken off again is no more than twice what d d^T adds to the whole. In
  * the first one it is some part of what is left while d is small beside the range of values. Not so
- * when the chunk lies off that mean: sums of products that are all alike may round all alike.
- */
+ * when the chunk lies off that mean: sums of products that are all alike may round all alike. */
 static bool add_around_tile(const struct chunk *k)
 {
     const struct rx *rx = k->rx;

@@ -1,7 +1,5 @@
-/*
- * Mean, covariance and ends of a tile, chunk by chunk: pixels that stay in a core's cache while
- * their products are made.
- */
+/* Mean, covariance and ends of a tile, chunk by chunk: pixels that stay in a core's cache while
+ * their products are made. */
 #ifndef YPI_RX_CHUNK_H
 #define YPI_RX_CHUNK_H
 

@@ -1,8 +1,6 @@
-/*
- * The detector and its loss on a GPU: the same objects, whose tiles are worked on by the plugin of
+/* The detector and its loss on a GPU: the same objects, whose tiles are worked on by the plugin of
  * models/rx/cuda. Sums and the factor are made there; the host has copies of the statistics and of
- * the factor, and all that is said of them is said by it, as ever.
- */
+ * the factor, and all that is said of them is said by it, as ever. */
 #ifndef YPI_RX_DEVICE_H
 #define YPI_RX_DEVICE_H
 

@@ -70,22 +70,19 @@ static inline bool ypi_rx_is_quadratic(const struct rx_pipeline_options *o)
     return o->detector == RX_GLOBAL || o->detector == RX_LAD;
 }
 
-/* -- pipeline_layout.c: the device's memory, and what each job takes of it -----------------------
- */
+/* -- pipeline_layout.c: the device's memory, and what each job takes of it --------------------- */
 
 void ypi_rx_device_lay_out(struct ypi_rx_pipeline_device *d, struct ypi_arena *arena,
                            const struct rx_pipeline_options *o);
 void ypi_rx_device_connect(struct ypi_rx_pipeline_device *d, const struct rx_pipeline_options *o);
 
-/* -- pipeline_numbers.c: parameters and what is made of them, for a call --------------------------
- */
+/* -- pipeline_numbers.c: parameters and what is made of them, for a call ----------------------- */
 
 void ypi_rx_count_numbers(const struct rx_pipeline_options *o, struct ypi_rx_numbers *at);
 /* Those of the call to the device. */
 enum yp_status ypi_rx_device_give(const struct rx_pipeline *p);
 
-/* -- pipeline_chunk.c: what is launched for a chunk of a tile
- * -------------------------------------- */
+/* -- pipeline_chunk.c: what is launched for a chunk of a tile ---------------------------------- */
 
 /* Pixels first .. first + pixels - 1 of the tile. */
 typedef enum yp_status ypi_rx_device_chunk_work(struct rx_pipeline *p, struct ypi_rx_lane *lane,
@@ -108,8 +105,7 @@ enum yp_status ypi_rx_device_judge(const struct rx_pipeline *p, const struct rx_
 /* sum g z z^T; `fresh`: of nothing so far. */
 enum yp_status ypi_rx_device_add_gram(struct ypi_rx_pipeline_device *d, size_t pixels, bool fresh);
 
-/* -- pipeline_image.c: RX by image
- * ----------------------------------------------------------------- */
+/* -- pipeline_image.c: RX by image ------------------------------------------------------------- */
 
 enum yp_status ypi_rx_device_image(struct rx_pipeline *p, struct ypi_rx_lane *lane,
                                    const struct rx_tile *tile);

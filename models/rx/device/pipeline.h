@@ -1,8 +1,6 @@
-/*
- * A pipeline whose tiles are worked on by a GPU. It is the object of pipeline/internal.h with one
+/* A pipeline whose tiles are worked on by a GPU. It is the object of pipeline/internal.h with one
  * lane and without what BLAS needs: the host prepares a call, the GPU makes scores and sums, and
- * from sums to the gradient the host goes on as ever.
- */
+ * from sums to the gradient the host goes on as ever. */
 #ifndef YPI_RX_DEVICE_PIPELINE_H
 #define YPI_RX_DEVICE_PIPELINE_H
 

@@ -23,11 +23,9 @@ enum yp_status rx_image_check(const char *what, const struct rx_image *image);
  */
 enum rx_neighbour { RX_LOWER_RIGHT = 0, RX_RIGHT, RX_LOWER };
 
-/*
- * An image as a source, without labels: its pixels row after row, or the differences between
+/* An image as a source, without labels: its pixels row after row, or the differences between
  * neighbours. Tiles are whole rows, about 4096 pixels or one row; pixels are not copied. The
- * structure must not move while the source is in use.
- */
+ * structure must not move while the source is in use. */
 struct rx_image_tiles {
     struct rx_image image;
     size_t below, right;  /* of the neighbour; both 0: the pixels themselves */
@@ -38,11 +36,9 @@ struct rx_image_tiles {
 
 enum yp_status rx_image_pixels(const struct rx_image *image, struct rx_image_tiles *tiles);
 
-/*
- * x(i, j) less x(i + 1, j + 1), x(i, j + 1) or x(i + 1, j), rounded to float. One with a pixel that
+/* x(i, j) less x(i + 1, j + 1), x(i, j + 1) or x(i + 1, j), rounded to float. One with a pixel that
  * is not finite is not finite, so a fit skips it. YP_INVALID also when the image is too small for
- * that neighbour.
- */
+ * that neighbour. */
 enum yp_status rx_image_differences(const struct rx_image *image, enum rx_neighbour neighbour,
                                     struct rx_image_tiles *tiles);
 

@@ -1,5 +1,4 @@
-/*
- * Local RX: each pixel against the mean and covariance of a ring of pixels around it (Reed and Yu,
+/* Local RX: each pixel against the mean and covariance of a ring of pixels around it (Reed and Yu,
  * IEEE Trans. Acoustics, Speech, and Signal Processing 38(10), 1990, with a dual window: the inner
  * one keeps a target out of its own background).
  *
@@ -16,8 +15,7 @@
  * begin with sums of their own: none is carried further than that. What is left of rounding is
  * 1e-14 or so of sum (y - base)^2; with the covariance's condition times that it stays far below
  * float. Cost of a pixel: about 13 C^2 / 2 operations for the sums, C^3 / 3 for Cholesky, whatever
- * the windows' size.
- */
+ * the windows' size. */
 #ifndef RX_LOCAL_H
 #define RX_LOCAL_H
 
@@ -54,8 +52,7 @@ struct rx_local_summary {
  * many with the inner window. */
 size_t rx_local_bytes(const struct rx_image *image, const struct rx_local_options *options);
 
-/*
- * Writes the scores of all pixels, (height, width), and, unless it is NULL, what became of them.
+/* Writes the scores of all pixels, (height, width), and, unless it is NULL, what became of them.
  * Bits do not depend on the number of threads.
  *
  * A ring is singular when it has fewer than 2 finite pixels, with eps = 0 and shrink = 0 no more of
@@ -66,8 +63,7 @@ size_t rx_local_bytes(const struct rx_image *image, const struct rx_local_option
  * YP_INVALID, with a message: windows that are even, too large for the image or not in that order;
  * eps or shrink out of range; eps = 0 and a channel that is dead in the whole image, named, without
  * mask_dead; eps = 0, shrink = 0 and windows whose ring has no more pixels than the image has
- * channels that count; fewer than 2 finite pixels. `device` is the CPU.
- */
+ * channels that count; fewer than 2 finite pixels. `device` is the CPU. */
 enum yp_status rx_local(struct yp_device *device, const struct rx_image *image,
                         const struct rx_local_options *options, float *scores,
                         struct rx_local_summary *summary);

@@ -1,5 +1,4 @@
-/*
- * The minimum noise fraction transform (Green, Berman, Switzer and Craig, IEEE Trans. Geoscience
+/* The minimum noise fraction transform (Green, Berman, Switzer and Craig, IEEE Trans. Geoscience
  * and Remote Sensing 26(1), 1988; as noise-adjusted principal components: Lee, Woodyatt and Berman,
  * ibid. 28(3), 1990): components in the order of their signal-to-noise ratio.
  *
@@ -11,8 +10,7 @@
  *     x = mu + sum_k Sigma_N v_k y_k.
  * The eigenproblem is solved in double, by Cholesky and LAPACK's dsygst and dsyevd; pixels are
  * transformed in float. Of a vector and its opposite the one is taken whose element of largest size
- * is positive.
- */
+ * is positive. */
 #ifndef RX_MNF_H
 #define RX_MNF_H
 
@@ -22,13 +20,11 @@
 extern "C" {
 #endif
 
-/*
- * Writes the noise covariance, (channels, channels), of an image: half the covariance of
+/* Writes the noise covariance, (channels, channels), of an image: half the covariance of
  * differences between neighbours, where what is not noise cancels. Noise that is correlated between
  * neighbours is underestimated, and edges count as noise. `neighbour` and the pixels that are left
  * out: image.h. Sums as rx_fit() makes them, with `threads` threads (0: all); takes
- * rx_noise_bytes() of accounted memory while it runs. YP_INVALID with fewer than 2 differences.
- */
+ * rx_noise_bytes() of accounted memory while it runs. YP_INVALID with fewer than 2 differences. */
 size_t rx_noise_bytes(const struct rx_image *image, enum rx_neighbour neighbour, int threads);
 enum yp_status rx_noise(struct yp_device *device, const struct rx_image *image,
                         enum rx_neighbour neighbour, int threads, double *covariance);
@@ -47,15 +43,13 @@ struct rx_mnf;
  * keeps less, and transforms take no more. 0 with yp_last_error() set when one is not allowed. */
 size_t rx_mnf_bytes(size_t channels, size_t tile_pixels, int threads);
 
-/*
- * The transform of data that a detector was fitted to (rx_fit, no factor is needed), of which the
+/* The transform of data that a detector was fitted to (rx_fit, no factor is needed), of which the
  * mean and covariance are copied. `noise` is (channels, channels), its upper triangle is read.
  * `device` is the CPU. options NULL: all 0.
  *
  * NULL with yp_last_error() set: rx has fewer than 2 pixels; a covariance is not finite; Sigma_N is
  * not positive definite, or the part of a channel's noise that the channels before it do not
- * explain is below 2^-20 of it (the channel is named); an argument is out of its range.
- */
+ * explain is below 2^-20 of it (the channel is named); an argument is out of its range. */
 struct rx_mnf *rx_mnf_create(struct yp_device *device, const struct rx *rx, const double *noise,
                              const struct rx_mnf_options *options, size_t tile_pixels, int threads);
 void rx_mnf_destroy(struct rx_mnf *mnf); /* NULL is allowed */
@@ -68,11 +62,9 @@ const double *rx_mnf_vectors(const struct rx_mnf *mnf);
 /* How many components have a signal-to-noise ratio of `snr` or more: lambda - 1 >= snr. */
 size_t rx_mnf_with_snr(const struct rx_mnf *mnf, double snr);
 
-/*
- * The first `kept` components of all pixels, 1 to rx_mnf_components(): pixel p of tile i goes to
+/* The first `kept` components of all pixels, 1 to rx_mnf_components(): pixel p of tile i goes to
  * out[(i * source->tile_pixels + p) * kept]. All NaN for a pixel with a value that is not finite
- * and for places that a short tile leaves.
- */
+ * and for places that a short tile leaves. */
 enum yp_status rx_mnf_forward(struct rx_mnf *mnf, const struct rx_source *source, size_t kept,
                               float *out);
 

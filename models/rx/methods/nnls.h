@@ -1,5 +1,4 @@
-/*
- * Unmixing: how much of each of some known spectra is in a pixel, none of it negative.
+/* Unmixing: how much of each of some known spectra is in a pixel, none of it negative.
  *
  * With E the (count, channels) spectra, o an offset and W = diag(weights) it finds, for a pixel x,
  *
@@ -12,8 +11,7 @@
  * light and shade do no harm: they are the sum of a.
  *
  * The normal equations square the condition of the spectra: a spectrum that the others make up but
- * for 1e-6 of its length is left out.
- */
+ * for 1e-6 of its length is left out. */
 #ifndef RX_METHODS_NNLS_H
 #define RX_METHODS_NNLS_H
 
@@ -34,13 +32,11 @@ struct rx_nnls_options {
 
 struct rx_nnls;
 
-/*
- * An object for spectra (count, channels), which are copied, as the options are. Works on the CPU:
+/* An object for spectra (count, channels), which are copied, as the options are. Works on the CPU:
  * `threads` OpenMP threads, 0 for all. NULL with yp_last_error() set: an argument that is not
  * allowed, a value that is not finite, a spectrum without length in the channels that have weight,
  * or no memory. The block has about 4 threads tile_pixels channels + 8 channels (count + 10) bytes.
- * Destroy it with rx_nnls_destroy().
- */
+ * Destroy it with rx_nnls_destroy(). */
 struct rx_nnls *rx_nnls_create(struct yp_device *device, const float *spectra, size_t count,
                                size_t channels, size_t tile_pixels, int threads,
                                const struct rx_nnls_options *options);
@@ -54,11 +50,9 @@ struct rx_nnls_report {
     uint64_t unfinished; /* among `pixels`: stopped after 10 count exchanges, not the minimum */
 };
 
-/*
- * Unmixes all tiles of a source. abundances: (tiles, source->tile_pixels, count), the caller's; a
+/* Unmixes all tiles of a source. abundances: (tiles, source->tile_pixels, count), the caller's; a
  * tile that is shorter ends in NaN. report: NULL when not wanted. The bits do not depend on the
- * number of threads nor on the tiles.
- */
+ * number of threads nor on the tiles. */
 enum yp_status rx_nnls_run(struct rx_nnls *nnls, const struct rx_source *source, float *abundances,
                            struct rx_nnls_report *report);
 

@@ -1,5 +1,4 @@
-/*
- * From sums over pixels to the gradient of the mean loss, in double.
+/* From sums over pixels to the gradient of the mean loss, in double.
  *
  * With v what MinMax and selector leave of a pixel and dv its cotangent, everything before v needs
  * but two sums a channel: H_c = sum dv_c and Q_c = sum dv_c v_c. For RX and LAD, z = v - mu and
@@ -12,8 +11,7 @@
  *     dW_kc = F_k dW'_kc,  dln variance_k = -1/2 variance_k F_k^2 sum_c W'_kc dW'_kc.
  * Autoencoder, dv = W1^T dh - d:  H = W1^T db1 - db2,  Q_c = sum_h W1_hc dW1_hc - sum d_c v_c.
  * RX by image: H = 0 and Q is summed image by image.
- * In 16 bits W' and W1 of H and Q are those that products took, so that what cancels does.
- */
+ * In 16 bits W' and W1 of H and Q are those that products took, so that what cancels does. */
 #include "models/rx/pipeline/internal.h"
 
 static double dot(const double *a, const double *b, size_t n)

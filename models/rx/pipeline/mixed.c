@@ -58,8 +58,7 @@ static double unit(enum rx_operands precision)
 
 /* Scores are z^T A z with A, by d, and on one side z rounded. With z normal, of covariance Sigma,
  * E (z^T d z)^2 = (tr d Sigma)^2 + 2 tr (d Sigma)^2 and E z_i^2 (A z)_i^2 is up to A_ii Sigma_ii
- * + 2.
- */
+ * + 2. */
 double ypi_rx_operands_error(const struct rx_pipeline *p, const double *inverse,
                              const double *covariance, size_t n, double score)
 {

@@ -1,5 +1,4 @@
-/*
- * The hyperspectral anomaly pipeline as one objective.
+/* The hyperspectral anomaly pipeline as one objective.
  *
  *     x -> MinMax -> channel selector -> [PCA ->] detector -> score s -> logit l -> 10 BCE(l, y)
  *
@@ -62,8 +61,7 @@
  *
  * Bounds, u = 2^-9 of bf16 and 2^-12 of fp16: of RX scores as rx_start.score_error has them. Loss
  * and gradient are off from the formulas in double by as much as those of plain loops with the
- * same operands rounded, at most 2 times the loss and 3 times a tensor's gradient.
- */
+ * same operands rounded, at most 2 times the loss and 3 times a tensor's gradient. */
 #ifndef RX_NODES_H
 #define RX_NODES_H
 
@@ -164,8 +162,7 @@ struct rx_pipeline;
  * yp_last_error() set when an option, or the combination, is not allowed. */
 size_t rx_pipeline_bytes(const struct rx_pipeline_options *options);
 
-/*
- * On a GPU (a device of kind YP_DEVICE) the calls are the same, with this difference. Tiles are in
+/* On a GPU (a device of kind YP_DEVICE) the calls are the same, with this difference. Tiles are in
  * the device's memory, or with options.tiles the host's, as rx.h has it of rx_create(), and so are
  * the sources that a trainer walks; the detector that rx_pipeline_fit() is given takes its tiles
  * from the same place. Everything else is the host's: parameters, gradient, scores and logits, and
@@ -176,8 +173,7 @@ size_t rx_pipeline_bytes(const struct rx_pipeline_options *options);
  * bits come on every GPU, other ones than the CPU's, within what gradients in float are off.
  *
  * rx_pipeline_create() takes rx_pipeline_device_bytes() of the device, page-locked memory of it
- * where tiles are the host's, and rx_pipeline_host_bytes() of the CPU.
- */
+ * where tiles are the host's, and rx_pipeline_host_bytes() of the CPU. */
 size_t rx_pipeline_device_bytes(const struct rx_pipeline_options *options);
 size_t rx_pipeline_host_bytes(const struct rx_pipeline_options *options);
 
@@ -193,13 +189,11 @@ size_t rx_pipeline_parameters(const struct rx_pipeline *pipeline);
 size_t rx_pipeline_tensors(const struct rx_pipeline *pipeline,
                            struct yp_tensor tensors[RX_PIPELINE_TENSORS]);
 
-/*
- * How much of the variance each of PCA's components explains, to ratios (components):
+/* How much of the variance each of PCA's components explains, to ratios (components):
  * w S w^T / (w w^T tr S) for a row w of W, where S is the covariance of what PCA sees, made of that
  * of `fitted`, a detector after rx_fit(), by MinMax and selector as the parameters have them. At
  * the start they are the eigenvalues' parts of their sum; in training they follow W. 0 where S is
- * 0. YP_INVALID: there is no PCA, or as rx_covariance() and rx_pipeline_gradient().
- */
+ * 0. YP_INVALID: there is no PCA, or as rx_covariance() and rx_pipeline_gradient(). */
 enum yp_status rx_pipeline_explained(struct rx_pipeline *pipeline, const struct rx *fitted,
                                      const float *parameters, double *ratios);
 
@@ -235,13 +229,11 @@ struct rx_start {
     double explained; /* part of the variance that PCA's components have; 0 without PCA */
 };
 
-/*
- * Parameters from the statistics of `fitted`, a detector after rx_fit() of the raw data: since
+/* Parameters from the statistics of `fitted`, a detector after rx_fit() of the raw data: since
  * MinMax and selector are linear in each channel, its mean and covariance give those of what
  * follows. scale is the options', bias 0. `start` may be NULL. YP_INVALID where rx_finish() has it,
  * which includes a score_error above options.max_error (0: RX_MAX_ERROR), and as
- * rx_lad_laplacian().
- */
+ * rx_lad_laplacian(). */
 enum yp_status rx_pipeline_start(struct rx_pipeline *pipeline, const struct rx *fitted,
                                  float *parameters, struct rx_start *start);
 
@@ -277,15 +269,13 @@ enum yp_status rx_pipeline_fit(struct rx_pipeline *pipeline, struct rx *rx,
 enum yp_status rx_pipeline_score(struct rx_pipeline *pipeline, const struct rx_source *source,
                                  const float *parameters, float *scores, float *logits);
 
-/*
- * The mean loss over all finite pixels of the source, plus the weighted penalty of PCA and the
+/* The mean loss over all finite pixels of the source, plus the weighted penalty of PCA and the
  * selector's terms, and its gradient, (rx_pipeline_parameters), which may be NULL: the loss alone.
  * Tiles must have labels but for the autoencoder. Tiles are summed in float (on a GPU up to 512
  * pixels), the sum over tiles is double; the same bits for any number of threads. YP_INVALID when
  * there is no finite pixel; when min or max of MinMax is not finite or they are more than 1e37
  * apart; RX_IMAGE: when the covariance of an image, with eps, cannot be factored, with the index of
- * the first. Other parameters that have run away give a loss that is not finite: look at it.
- */
+ * the first. Other parameters that have run away give a loss that is not finite: look at it. */
 enum yp_status rx_pipeline_gradient(struct rx_pipeline *pipeline, const struct rx_source *source,
                                     const float *parameters, double *mean, float *gradient);
 
@@ -340,10 +330,9 @@ struct rx_channel {
     double mean, variance; /* of them; variance / (finite - 1), 0 below 2 */
 };
 
-/* Fills channels[source->channels] in one pass with `threads` threads (0: all), which takes
- * a tile and a struct rx_channel for each channel, both for each thread, of accounted memory while
- * it runs. For what RX cannot take: a channel that is never finite makes rx_fit() skip every pixel.
- */
+/* Fills channels[source->channels] in one pass with `threads` threads (0: all), which takes a tile
+ * and a struct rx_channel for each channel, both for each thread, of accounted memory while it
+ * runs. For what RX cannot take: a channel that is never finite makes rx_fit() skip every pixel. */
 enum yp_status rx_survey(struct yp_device *device, const struct rx_source *source, int threads,
                          struct rx_channel *channels);
 

@@ -1,9 +1,7 @@
-/*
- * RX with the statistics of the image itself, an operator in plain loops. With z = x - mean,
+/* RX with the statistics of the image itself, an operator in plain loops. With z = x - mean,
  * Sigma = sum z z^T / (n - 1), A = (Sigma + eps I)^-1, G = sum ds z z^T for the cotangents ds of
  * the scores s = z^T A z: ds/dA = G, dSigma = -A G A, dz = 2 ds A z + 2 / (n - 1) dSigma z, dx = dz
- * - mean of dz. One pixel has Sigma = 0. work: mean, A, G, and one matrix of scratch.
- */
+ * - mean of dz. One pixel has Sigma = 0. work: mean, A, G, and one matrix of scratch. */
 #ifndef REAL
 #define NN_FILE "models/rx/pipeline/plain_image.c"
 #include "models/rx/pipeline/internal.h"

@@ -1,9 +1,7 @@
-/*
- * What components leave of x, an operator in plain loops: q (n) = weight |r|^2 of x (n, c), with
+/* What components leave of x, an operator in plain loops: q (n) = weight |r|^2 of x (n, c), with
  * r = x - mean - W^T y, y = W (x - mean), W (k, c). With t = W r, for the cotangent dq:
  *     dx = 2 dq weight (r - W^T t),  dmean = -sum dx,  dweight = sum dq |r|^2,
- *     dW = -2 weight sum dq (y r^T + t (x - mean)^T).
- */
+ *     dW = -2 weight sum dq (y r^T + t (x - mean)^T). */
 #ifndef REAL
 #define NN_FILE "models/rx/pipeline/plain_residual.c"
 #include "models/rx/pipeline/internal.h"

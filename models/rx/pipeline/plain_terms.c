@@ -1,10 +1,8 @@
-/*
- * The selector's terms of the loss, an operator in plain loops: with s = softmax(logits / T) over c
+/* The selector's terms of the loss, an operator in plain loops: with s = softmax(logits / T) over c
  * channels and w = k s,
  *     y = entropy sum s ln s - diversity / c sum (w - k / c)^2,
  * and ds = entropy (ln s + 1) - diversity 2 k / c (w - k / c), dlogits = s (ds - sum s ds) dy / T,
- * dT = -sum dlogits logits / T.
- */
+ * dT = -sum dlogits logits / T. */
 #ifndef REAL
 #define NN_FILE "models/rx/pipeline/plain_terms.c"
 #include "models/rx/pipeline/internal.h"

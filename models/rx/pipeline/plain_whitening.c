@@ -1,8 +1,6 @@
-/*
- * Whitening of components, an operator in plain loops: y (n, k) = x / sqrt(e^log + eps), of x (n,
+/* Whitening of components, an operator in plain loops: y (n, k) = x / sqrt(e^log + eps), of x (n,
  * k) and the logarithms of variances (k). dx = dy / sqrt(e^log + eps), dlog = -1/2 e^log / (e^log +
- * eps) times the sum over n of dy y.
- */
+ * eps) times the sum over n of dy y. */
 #ifndef REAL
 #define NN_FILE "models/rx/pipeline/plain_whitening.c"
 #include "models/rx/pipeline/internal.h"

@@ -20,8 +20,7 @@ static void range_of(const struct rx_tile *tile, float *min, float *max)
 }
 
 /* To `values`, where the pixels stand side by side; they may be there already, with or without
- * gaps.
- */
+ * gaps. */
 static void scale_tile(struct rx_tile *tile, float *values)
 {
     float least, most;

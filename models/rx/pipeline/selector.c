@@ -1,13 +1,11 @@
-/*
- * The channel selector: its weights, hard or soft, its terms of the loss, and its temperature.
+/* The channel selector: its weights, hard or soft, its terms of the loss, and its temperature.
  *
  * With s = softmax(logits / T) and w = k s over C channels, the terms are
  *     -entropy H,        H = -sum s ln s,
  *     -diversity var w,  var w = 1/C sum (w - k / C)^2,
  * and what they add to the gradient is, with p_c = s_c dterms/ds_c,
  *     dlogits = (p - s sum p) / T,  dT = -sum dlogits logits / T,
- *     p_c = entropy s_c (ln s_c + 1) - diversity 2 k^2 / C s_c (s_c - 1 / C).
- */
+ *     p_c = entropy s_c (ln s_c + 1) - diversity 2 k^2 / C s_c (s_c - 1 / C). */
 #include "models/rx/pipeline/internal.h"
 
 #include <math.h>

@@ -122,8 +122,7 @@ YP_TEST(metrics, definitions, .tags = "stress small", .timeout = 120, .parallel 
     yp_value(t, "average precision", right.average_precision);
 }
 
-/* -- calibration ---------------------------------------------------------------------------------
- */
+/* -- calibration ------------------------------------------------------------------------------- */
 
 /* 1 - F of chi-square with an even number of degrees of freedom (Abramowitz and Stegun 26.4.5). */
 static double beyond(double x, int freedom)

@@ -293,8 +293,7 @@ static void finish_image(struct plain *p)
                                           p->gram[i * p->c + j] * p->inverse[j * p->c + c]);
 }
 
-/* -- the whole ----------------------------------------------------------------------------------
- */
+/* -- the whole --------------------------------------------------------------------------------- */
 
 static void pixel(struct plain *p, const float *v, bool target)
 {

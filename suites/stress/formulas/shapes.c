@@ -79,8 +79,7 @@ static void make_pixels(struct yp_case *t, struct pixels *s, const char *data)
     yp_data_hash(t, yp_hash_f32(0, s->here, s->pixels * s->stride));
 }
 
-/* -- the detector -------------------------------------------------------------------------------
- */
+/* -- the detector ------------------------------------------------------------------------------ */
 
 /* Regularisation, and shrinkage where a channel is dead. */
 static const struct rx_finish_options finish = {.eps = 1e-3, .mask_dead = true, .shrink = 0.2};
@@ -341,8 +340,7 @@ YP_TEST(rx, shapes, .tags = "stress small", .timeout = 120, .parallel = true,
               of_scores, of_loss);
 }
 
-/* -- what is refused ---------------------------------------------------------------------------
- */
+/* -- what is refused --------------------------------------------------------------------------- */
 
 enum { CLEAN = 8, BAD = 3 };
 
@@ -413,8 +411,7 @@ YP_TEST(rx, refusals, .tags = "stress small", .parallel = true,
     rx_destroy(rx);
 }
 
-/* -- pipelines ----------------------------------------------------------------------------------
- */
+/* -- pipelines --------------------------------------------------------------------------------- */
 
 static struct rx_pipeline_options options_of(struct yp_case *t, const struct pixels *s)
 {

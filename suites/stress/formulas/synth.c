@@ -107,8 +107,7 @@ static double deviation_of(const struct moments *m)
     return sqrt(fmax(m->squares / m->n - square(mean_of(m)), 0));
 }
 
-/* -- the mixture ----------------------------------------------------------------------------------
- */
+/* -- the mixture ------------------------------------------------------------------------------- */
 
 static double bell(double x, double at, double width)
 {
@@ -191,8 +190,7 @@ YP_TEST(synth, mixture, .tags = "stress small", .timeout = 120, .parallel = true
     yp_data_hash(t, yp_hash_f32(0, c.values, c.pixels * c.channels));
 }
 
-/* -- what varies ----------------------------------------------------------------------------------
- */
+/* -- what varies ------------------------------------------------------------------------------- */
 
 /* Correlation of a map at pixels so far apart along rows. */
 static double correlation(const double *map, size_t apart)
@@ -251,8 +249,7 @@ YP_TEST(synth, shade, .tags = "stress small", .timeout = 120, .parallel = true)
               "shade is %g to %g, not 1/4 to 7/4", wild.low, wild.high);
 }
 
-/* -- the sensor -----------------------------------------------------------------------------------
- */
+/* -- the sensor -------------------------------------------------------------------------------- */
 
 /* Noise: what it adds to a clean cube has the variance of the formula and is white. */
 YP_TEST(synth, noise, .tags = "stress small", .timeout = 120, .parallel = true)
@@ -377,8 +374,7 @@ YP_TEST(synth, sensor, .tags = "stress small", .timeout = 120, .parallel = true)
               "%g elements are dead", elements);
 }
 
-/* -- the preset of the cuvis.ai suite
- * -------------------------------------------------------------- */
+/* -- the preset of the cuvis.ai suite ---------------------------------------------------------- */
 
 YP_TEST(synth, cuvis, .tags = "stress small", .timeout = 120, .parallel = true)
 {

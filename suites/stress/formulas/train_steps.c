@@ -11,8 +11,7 @@
 
 enum { CUBES = 10, VALIDATION = 3, TRAINED = CUBES - VALIDATION, BATCH = 3 };
 
-/* -- what is trained ----------------------------------------------------------------------------
- */
+/* -- what is trained --------------------------------------------------------------------------- */
 
 static struct training_plan plan_named(struct yp_case *t)
 {
@@ -55,8 +54,7 @@ static struct training_plan plan_named(struct yp_case *t)
     return p;
 }
 
-/* -- the same by plain loops ---------------------------------------------------------------------
- */
+/* -- the same by plain loops ------------------------------------------------------------------- */
 
 /* Parameters are floats, as they are there: what a step moves them by is not lost in one and kept
  * in the other. All else is double. */
@@ -327,8 +325,7 @@ static void check_judgement(struct yp_case *t, struct plain *p, struct training 
               metrics_recall(&got.confusion), right.roc_auc, right.average_precision, right.recall);
 }
 
-/* -- the case ------------------------------------------------------------------------------------
- */
+/* -- the case ---------------------------------------------------------------------------------- */
 
 static bool watch_loss(void *arg, const struct train_event *event)
 {
