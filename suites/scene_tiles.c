@@ -100,8 +100,7 @@ void report_reserved(struct yp_case *t)
 {
     struct yp_memory m;
     yp_device_memory(yp_device(t), &m);
-    double allocated = (double)m.allocated_peak;
-    double granule = m.granule > 0 ? (double)m.granule : 1;
+    double allocated = (double)m.allocated_peak, granule = m.granule > 0 ? (double)m.granule : 1;
     yp_value(t, "reserved over allocated", (double)m.reserved_peak / allocated);
     yp_value(t, "reserved over granules",
              (double)m.reserved_peak / (ceil(allocated / granule) * granule));
@@ -264,8 +263,7 @@ static uint64_t hash_on_device(const struct scene_tiles *tiles, struct yp_case *
 uint64_t scene_tiles_hash_of(const struct scene_tiles *tiles, struct yp_case *t,
                              const struct rx_source *source)
 {
-    size_t channels = tiles->scale.channels;
-    size_t tile_values = tiles->source.tile_pixels * channels;
+    size_t channels = tiles->scale.channels, tile_values = tiles->source.tile_pixels * channels;
     uint64_t of_cube = tiles->scale.height * tiles->scale.width * channels;
     int threads = omp_get_max_threads() < MAX_THREADS ? omp_get_max_threads() : MAX_THREADS;
     float *staging = taken(t, tiles->device, (size_t)threads * tile_values * sizeof *staging);

@@ -21,8 +21,7 @@ void ypi_loader_begin_pass(struct data_loader *l)
 
 size_t ypi_loader_next(const struct data_loader *l)
 {
-    size_t words = (l->o.items + 63) / 64;
-    size_t word = l->cursor / 64;
+    size_t words = (l->o.items + 63) / 64, word = l->cursor / 64;
     uint64_t open = ~l->begun[word] & ~UINT64_C(0) << (l->cursor % 64);
     while (open == 0) {
         word = (word + 1) % words;
@@ -48,8 +47,7 @@ size_t ypi_loader_find_slot(const struct data_loader *l, size_t index)
 
 size_t ypi_loader_begin(struct data_loader *l, size_t index, enum ypi_loader_state state)
 {
-    size_t used = 0;
-    size_t at = YPI_NO_SLOT;
+    size_t used = 0, at = YPI_NO_SLOT;
     for (size_t i = 0; i < l->slot_count; i++) {
         used += l->slots[i].state != YPI_EMPTY;
         if (at == YPI_NO_SLOT && l->slots[i].state == YPI_EMPTY)

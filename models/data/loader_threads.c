@@ -102,8 +102,7 @@ enum yp_status ypi_loader_start(struct data_loader *l)
     for (int i = 0; i < l->o.workers; i++) {
         struct ypi_loader_worker *w = &l->worker[i];
         *w = (struct ypi_loader_worker){.loader = l};
-        int cpu = cpus != NULL ? cpus[(size_t)i % count] : -1;
-        int failure = start(w, cpu);
+        int cpu = cpus != NULL ? cpus[(size_t)i % count] : -1, failure = start(w, cpu);
         if (failure == EINVAL && l->o.cpus != NULL)
             return yp_set_error(YP_INVALID,
                                 "data_loader_options.cpus[%zu] is %d: must be a processor that "

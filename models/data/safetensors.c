@@ -84,8 +84,7 @@ static enum yp_status read_shape(const char *path, const cJSON *item,
                                  struct safetensors_tensor *tensor)
 {
     const cJSON *size;
-    uint64_t most = UINT64_C(1) << 60;
-    uint64_t count = 1;
+    uint64_t most = UINT64_C(1) << 60, count = 1;
     if (!cJSON_IsArray(item))
         return wrong(path, tensor->name, "shape is no list");
     cJSON_ArrayForEach(size, item)
@@ -129,8 +128,7 @@ static enum yp_status read_entry(const char *path, const cJSON *entry, uint64_t 
 
 static int by_offset(const void *a, const void *b)
 {
-    const struct safetensors_tensor *x = a;
-    const struct safetensors_tensor *y = b;
+    const struct safetensors_tensor *x = a, *y = b;
     if (x->offset != y->offset)
         return x->offset < y->offset ? -1 : 1;
     return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;

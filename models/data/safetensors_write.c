@@ -41,8 +41,7 @@ static char *header_of(const struct safetensors_tensor *tensors, size_t count, s
     bool added = header != NULL;
     for (size_t i = 0; i < count && added; i++)
         added = add_entry(header, &tensors[i]);
-    char *printed = added ? cJSON_PrintUnformatted(header) : NULL;
-    char *text = NULL;
+    char *printed = added ? cJSON_PrintUnformatted(header) : NULL, *text = NULL;
     if (printed != NULL) {
         size_t used = strlen(printed);
         *length = (used + 7) / 8 * 8;

@@ -69,8 +69,7 @@ static int attend(struct lm *lm, int x, const int *w)
     size_t d = lm->o.config.d_model, heads = lm->o.config.heads;
     struct nn_shape shape = {.size = {lm->o.batch, lm->o.context, heads, d / heads},
                              .setting = {1}};
-    int q = turn(lm, project(lm, x, w[0], d, d));
-    int k = turn(lm, project(lm, x, w[1], d, d));
+    int q = turn(lm, project(lm, x, w[0], d, d)), k = turn(lm, project(lm, x, w[1], d, d));
     int v = project(lm, x, w[2], d, d);
     int y = nn_model_step(lm->model, &nn_attention, shape, (int[]){q, k, v});
     return project(lm, y, w[3], d, d);

@@ -92,8 +92,7 @@ double metrics_chi_square_point(double upper, double k)
         else
             high = x;
         double over = upper < 0.5 ? q - upper : (1 - upper) - metrics_chi_square(x, k);
-        double density = front(k / 2, x / 2) * k / (2 * x);
-        double next = x + over / density;
+        double density = front(k / 2, x / 2) * k / (2 * x), next = x + over / density;
         if (!(next > low && next < high))
             next = low + (high - low) / 2;
         if (fabs(next - x) <= 1e-15 * x)

@@ -64,8 +64,7 @@ YP_TEST(ceilings, copy, .tags = "perf small", .axes = YP_AXES(MIB),
         .budgets = YP_BUDGETS(yp_min_share("copy", 0.4)))
 {
     size_t count = BYTES / 2 / sizeof(float);
-    float *from = filled(t, count);
-    float *to = filled(t, count);
+    float *from = filled(t, count), *to = filled(t, count);
     yp_measure (t, "copy", .bytes = (double)BYTES, .traffic = YP_COPY,
                 .footprint = YP_FOOTPRINT_MEMORY, .threads = 1) {
         copy(to, from, count);
@@ -91,8 +90,7 @@ YP_TEST(ceilings, read, .tags = "perf small", .axes = YP_AXES(MIB),
         .budgets = YP_BUDGETS(yp_min_share("read", 0.35)))
 {
     size_t count = BYTES / sizeof(float);
-    float *from = filled(t, count);
-    float total = 0;
+    float *from = filled(t, count), total = 0;
     yp_measure (t, "read", .bytes = (double)BYTES, .traffic = YP_READ,
                 .footprint = YP_FOOTPRINT_MEMORY, .threads = 1) {
         total = sum(from, count);
@@ -107,8 +105,7 @@ YP_TEST(ceilings, gemm, .tags = "perf small", .axes = YP_AXES(yp_axis_int("n", 1
 {
     int n = (int)yp_int(t, "n");
     size_t count = (size_t)n * (size_t)n;
-    float *a = yp_alloc(t, count * sizeof *a);
-    float *b = yp_alloc(t, count * sizeof *b);
+    float *a = yp_alloc(t, count * sizeof *a), *b = yp_alloc(t, count * sizeof *b);
     float *c = yp_alloc(t, count * sizeof *c);
     fill(a, 1, count);
     fill(b, 2, count);

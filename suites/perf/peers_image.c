@@ -21,12 +21,10 @@ static void make_spectra(uint64_t seed, size_t channels, int32_t *out)
 {
     for (size_t k = 0; k < MATERIALS; k++)
         for (size_t c = 0; c < channels; c++) {
-            int64_t at = (int64_t)(c * 4095 / (channels > 1 ? channels - 1 : 1));
-            int64_t sum = 200;
+            int64_t at = (int64_t)(c * 4095 / (channels > 1 ? channels - 1 : 1)), sum = 200;
             for (uint64_t b = 0; b < 3; b++) {
                 uint64_t w = word(seed, 3 * k + b);
-                int64_t far = at - (int64_t)(w % 4096);
-                int64_t width = 256 + (int64_t)((w >> 16) % 1024);
+                int64_t far = at - (int64_t)(w % 4096), width = 256 + (int64_t)((w >> 16) % 1024);
                 int64_t height = 256 + (int64_t)((w >> 32) % 1024);
                 int64_t bump = height * (width * width - far * far);
                 sum += bump > 0 ? bump / (width * width) : 0;

@@ -34,10 +34,7 @@ static struct rx_pipeline_options options_named(const char *name)
  * form of C channels is C^2, as a triangular product has it; the logit 2. */
 static double flops_of(const struct rx_pipeline_options *o)
 {
-    double c = CHANNELS;
-    double k = (double)o->components;
-    double h = HIDDEN;
-    double front = 2 * c;
+    double c = CHANNELS, k = (double)o->components, h = HIDDEN, front = 2 * c;
     switch (o->detector) {
     case RX_AUTOENCODER:
         return front + 4 * h * c + 3 * c;
@@ -109,8 +106,7 @@ YP_TEST(rx, pipeline_forward, .tags = "perf small",
     size_t places = kept.source.tiles * kept.source.tile_pixels;
     float *scores = yp_alloc_host(t, places * sizeof *scores);
     float *logits = o.detector == RX_AUTOENCODER ? NULL : yp_alloc_host(t, places * sizeof *logits);
-    double pixels = scale_pixels(&s);
-    double bytes = 4 * scale_values(&s);
+    double pixels = scale_pixels(&s), bytes = 4 * scale_values(&s);
     enum yp_status status = YP_OK;
     yp_measure (t, "forward", .items = (double)s.cubes, .unit = "images",
                 .flops = pixels * flops_of(&o), .bytes = bytes, .traffic = YP_READ,

@@ -86,8 +86,7 @@ static double *right_covariance(struct yp_case *t, const struct kept_tiles *kept
     size_t channels = kept->source.channels, pixels = kept->source.tile_pixels;
     double *mean = yp_alloc(t, channels * sizeof *mean);
     double *centred = yp_alloc(t, pixels * channels * sizeof *centred);
-    double *sums = yp_alloc(t, channels * channels * sizeof *sums);
-    double counted = mean_of(kept, mean);
+    double *sums = yp_alloc(t, channels * channels * sizeof *sums), counted = mean_of(kept, mean);
     memset(sums, 0, channels * channels * sizeof *sums);
     for (size_t i = 0; i < kept->source.tiles; i++) {
         for (size_t p = 0; p < pixels; p++) {

@@ -21,8 +21,7 @@ static double score_sum_error(const float *scores, size_t places, const struct r
 {
     struct rx_summary summary;
     rx_summary(rx, &summary);
-    double sum = 0;
-    double pixels = (double)summary.pixels;
+    double sum = 0, pixels = (double)summary.pixels;
     for (size_t i = 0; i < places; i++)
         sum += isnan(scores[i]) ? 0 : (double)scores[i];
     return fabs(sum / ((pixels - 1) * (double)channels) - 1);
@@ -111,8 +110,7 @@ YP_TEST(rx, same_statistics, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MED
     struct scale s = scale_of(t);
     struct scene_tiles tiles;
     scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
-    size_t values = s.channels * s.channels;
-    size_t places = tiles.source.tiles * TILE_PIXELS;
+    size_t values = s.channels * s.channels, places = tiles.source.tiles * TILE_PIXELS;
     double *covariance[2];
     float *scores[2];
     for (int i = 0; i < 2; i++) {
@@ -234,8 +232,7 @@ static void add_part(struct yp_case *t, const struct gradient_case *g, const str
     struct yp_tensor tensors[RX_LOSS_TENSORS];
     rx_loss_tensors(g->channels, tensors);
     for (int i = 0; i < RX_LOSS_TENSORS; i++) {
-        size_t from = tensors[i].offset;
-        size_t count = tensors[i].count;
+        size_t from = tensors[i].offset, count = tensors[i].count;
         size_t to = PARTS * from + (size_t)part * count;
         memcpy(exact + to, exact_part + from, count * sizeof *exact);
         memcpy(plain + to, plain_part + from, count * sizeof *plain);

@@ -37,8 +37,7 @@ static struct training_plan plan(struct yp_case *t)
  * mean over n. */
 static double optimum(struct yp_case *t, const struct training *f, float *parameters)
 {
-    size_t c = f->tiles.scale.channels;
-    size_t h = c < 5 ? c : 5;
+    size_t c = f->tiles.scale.channels, h = c < 5 ? c : 5;
     double *covariance = yp_alloc_host(t, c * c * sizeof *covariance);
     double *w = yp_alloc_host(t, c * c * sizeof *w);
     double *eigenvalues = yp_alloc_host(t, c * sizeof *eigenvalues);
@@ -63,8 +62,7 @@ static double optimum(struct yp_case *t, const struct training *f, float *parame
         }
         b1[k] = (float)offset;
     }
-    double rest = 0;
-    double n = (double)seen.pixels;
+    double rest = 0, n = (double)seen.pixels;
     for (size_t k = c; k-- > h;)
         rest += eigenvalues[k];
     return rest / (range * range) / (double)c * (n - 1) / n;
@@ -157,10 +155,7 @@ YP_TEST(rx, autoencoder, .tags = "stress",
               (unsigned long long)state.skipped);
     const float *trained = train_best(f.train);
     float *best = yp_alloc_host(t, f.objective.parameters * sizeof *best);
-    double least = optimum(t, &f, best);
-    double before = NAN;
-    double after = NAN;
-    double pca = NAN;
+    double least = optimum(t, &f, best), before = NAN, after = NAN, pca = NAN;
     yp_ok(t, rx_training_judge(f.training, TRAIN_TRAINING, f.parameters, &before, NULL));
     yp_ok(t, rx_training_judge(f.training, TRAIN_TRAINING, trained, &after, NULL));
     yp_ok(t, rx_training_judge(f.training, TRAIN_TRAINING, best, &pca, NULL));

@@ -62,8 +62,7 @@ YP_TEST(rx, explained_variance, .tags = "stress small", .timeout = 60,
     training_open(&f, t, &small, &how);
     yp_data_hash(t, scene_tiles_hash(&f.tiles, t));
     struct rx_start start;
-    double ratios[3];
-    double worst = 0;
+    double ratios[3], worst = 0;
     yp_ok(t, rx_pipeline_fit(f.pipeline, f.rx, &f.tiles.source, f.parameters, &start));
     float *w = training_tensor(t, &f, "W", f.parameters);
     float *values = yp_alloc_host(t, TRAINING_TILE_PIXELS * small.channels * sizeof *values);

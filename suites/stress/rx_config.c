@@ -103,10 +103,8 @@ static size_t train(struct yp_case *t, const struct training_plan *plan, float *
 YP_TEST(rx, config_trains, .tags = "stress small", .devices = "cpu cuda", .timeout = 120)
 {
     enum { ROOM = 1024 };
-    char path[512];
-    char copy[512];
-    struct rx_config config;
-    struct rx_config again;
+    char path[512], copy[512];
+    struct rx_config config, again;
     tmp_file(t, "rx.ini", path);
     tmp_file(t, "rx.checkpoint.ini", copy);
     write_text(t, path, text);

@@ -281,8 +281,7 @@ YP_TEST(rx, mixed_score_error, .tags = "stress",
     struct rx *rx = open_rx(t, image.channels, PIXELS, 1);
     yp_ok(t, rx_fit(rx, &source));
     struct rx_pipeline *pipeline = open_in(t, o, o.precision);
-    float *at = parameters_of(t, pipeline);
-    float *scores = yp_alloc_host(t, PIXELS * sizeof *scores);
+    float *at = parameters_of(t, pipeline), *scores = yp_alloc_host(t, PIXELS * sizeof *scores);
     double *right = yp_alloc_host(t, PIXELS * sizeof *right);
     yp_ok(t, rx_pipeline_start(pipeline, rx, at, NULL));
     const double *exactly = in_double(t, at, rx_pipeline_parameters(pipeline));

@@ -241,8 +241,7 @@ YP_TEST(rx, forward_under_load, .tags = "stress small",
 
 static int rising(const void *a, const void *b)
 {
-    double x = *(const double *)a;
-    double y = *(const double *)b;
+    double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 

@@ -75,8 +75,7 @@ static void train_with(struct yp_case *t, double entropy, double diversity, doub
         sum += exp((double)logits[c]);
     *h = *var = 0;
     for (size_t c = 0; c < small.channels; c++) {
-        double s = exp((double)logits[c]) / sum;
-        double even = 1 / (double)small.channels;
+        double s = exp((double)logits[c]) / sum, even = 1 / (double)small.channels;
         *h -= s * log(s);
         *var += 4 * (s - even) * 4 * (s - even) * even;
     }
@@ -144,8 +143,7 @@ YP_TEST(rx, selector_hard, .tags = "stress small", .devices = "cpu cuda", .timeo
     yp_ok(t, rx_pipeline_score(pipeline, &source, parameters, scores, NULL));
     yp_value(t, "error", scores_off(t, &o, &tile, exact, scores));
 
-    size_t list[10];
-    size_t count = rx_pipeline_selected(pipeline, parameters, list);
+    size_t list[10], count = rx_pipeline_selected(pipeline, parameters, list);
     yp_require(t, count == 4, "%zu channels are selected: %s", count, yp_last_error());
     for (size_t c = 0, next = 0; c < small.channels; c++) {
         bool selected = next < count && list[next] == c;

@@ -76,8 +76,7 @@ YP_TEST(rx, train, .tags = "stress",
     }
     yp_ok(t, status);
 
-    double before = NAN;
-    double after = NAN;
+    double before = NAN, after = NAN;
     struct rx_judgement judged;
     yp_ok(t, rx_training_judge(f.training, TRAIN_VALIDATION, f.parameters, &before, NULL));
     yp_ok(t, rx_training_judge(f.training, TRAIN_VALIDATION, train_best(f.train), &after, &judged));
@@ -250,8 +249,7 @@ static void add_part(struct yp_case *t, const struct subject *s, struct rx_tile 
                      const struct gradients *to)
 {
     struct rx_plain *plain = open_plain(t, &s->options, tile);
-    size_t outputs = rx_plain_outputs(plain);
-    size_t n = s->parameters;
+    size_t outputs = rx_plain_outputs(plain), n = s->parameters;
     double *share = yp_alloc_host(t, outputs * sizeof *share);
     float *share_f32 = yp_alloc_host(t, outputs * sizeof *share_f32);
     double finite = 0;
@@ -267,16 +265,14 @@ static void add_part(struct yp_case *t, const struct subject *s, struct rx_tile 
     struct rx_source source = one_tile_source(tile);
     double mean = 0;
     yp_ok(t, rx_pipeline_gradient(s->pipeline, &source, s->start, &mean, fast));
-    double *losses = yp_alloc_host(t, outputs * sizeof *losses);
-    double loss = 0;
+    double *losses = yp_alloc_host(t, outputs * sizeof *losses), loss = 0;
     rx_plain_losses(plain, s->at, losses);
     for (size_t i = 0; i < outputs; i++)
         loss += share[i] * losses[i];
     yp_expect(t, fabs(mean - loss) <= 1e-5 * fabs(loss),
               "part %zu: the loss is %.9g, expected %.9g", part, mean, loss);
     for (size_t i = 0; i < s->tensors; i++) {
-        size_t from = s->tensor[i].offset;
-        size_t count = s->tensor[i].count;
+        size_t from = s->tensor[i].offset, count = s->tensor[i].count;
         size_t place = PARTS * from + part * count;
         memcpy(to->exact + place, exact + from, count * sizeof *exact);
         memcpy(to->loops + place, loops + from, count * sizeof *loops);
@@ -306,8 +302,7 @@ static size_t equalise_all(const struct subject *s, const struct gradients *g)
 {
     size_t scalars = 0;
     for (size_t i = 0; i < s->tensors; i++) {
-        size_t count = s->tensor[i].count;
-        size_t place = PARTS * s->tensor[i].offset;
+        size_t count = s->tensor[i].count, place = PARTS * s->tensor[i].offset;
         for (size_t part = 0; part < PARTS && count > 1; part++)
             equalise(g, place + part * count, count);
         if (count == 1)

@@ -138,8 +138,7 @@ YP_TEST(optics, width, .tags = "stress small", .timeout = 120, .parallel = true,
         (const char *[]){"--height=1", "--width=1", "--channels=4201", "--fwhm-nm=off", NULL});
     mean_spectrum(t, &info, mean);
     yp_require(t, info.fwhm != NULL && info.wavelengths != NULL, "no fwhm in the header");
-    double said = (double)info.fwhm[0];
-    double is = fitted(t, mean, &info, 0, 0.5 * said, 2 * said);
+    double said = (double)info.fwhm[0], is = fitted(t, mean, &info, 0, 0.5 * said, 2 * said);
     struct synth_cube_info points;
     exported_cube(t, "fine.img", &points);
     yp_value(t, "width", is);

@@ -102,8 +102,7 @@ YP_TEST(synth, covered, .tags = "stress small", .timeout = 120, .parallel = true
     for (int axis = 0; axis < 2; axis++)
         for (size_t i = 0; i < cell; i++) {
             size_t times = (SIDE - 1 - i) / cell + 1;
-            double own = lines * (double)times;
-            double deviation = sqrt(chance / own + 0.6 / CUBES);
+            double own = lines * (double)times, deviation = sqrt(chance / own + 0.6 / CUBES);
             off = worse(off, fabs(by_place[axis][i] / own - 1) / deviation);
         }
     yp_value(t, "covered, sigma off",

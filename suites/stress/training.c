@@ -82,8 +82,7 @@ void training_resumes(struct yp_case *t, const struct scale *s, const struct tra
     training_close(&f);
     char checkpoint[512];
     tmp_file(t, "checkpoint", checkpoint);
-    float *whole = yp_alloc_host(t, bytes);
-    float *other = yp_alloc_host(t, bytes);
+    float *whole = yp_alloc_host(t, bytes), *other = yp_alloc_host(t, bytes);
     run(t, s, plan, 0, checkpoint, whole);
     static const uint64_t stops[] = {1, 3, 4, 7};
     for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {

@@ -281,13 +281,11 @@ static struct synth_cube_file *lay_out(struct yp_device *device, struct ypi_envi
                                        size_t channels, struct lists *lists)
 {
     bool wavelengths = text->keys[YPI_WAVELENGTH].value != NULL;
-    bool fwhm = text->keys[YPI_FWHM].value != NULL;
-    bool good = text->keys[YPI_BBL].value != NULL;
+    bool fwhm = text->keys[YPI_FWHM].value != NULL, good = text->keys[YPI_BBL].value != NULL;
     bool names = text->keys[YPI_BAND_NAMES].value != NULL;
     /* A list has at most as many entries as the header has bytes; a shorter one is refused later.
      */
-    size_t entries = channels <= length ? channels : length;
-    size_t classes = class_count(text);
+    size_t entries = channels <= length ? channels : length, classes = class_count(text);
     bool class_names = text->keys[YPI_CLASS_NAMES].value != NULL && classes - 1 < length;
     bool lookup = text->keys[YPI_CLASS_LOOKUP].value != NULL && classes - 1 < length;
     bool gains = (text->keys[YPI_GAINS].value != NULL || text->keys[YPI_OFFSETS].value != NULL) &&

@@ -156,8 +156,7 @@ static enum yp_status parse_braces(struct parser *c, enum ypi_envi_key key, char
 
 static enum yp_status parse_line(struct parser *c)
 {
-    char *end = line_end(c->at, c->end);
-    char *equals = memchr(c->at, '=', (size_t)(end - c->at));
+    char *end = line_end(c->at, c->end), *equals = memchr(c->at, '=', (size_t)(end - c->at));
     char *first = c->at;
     while (first < end && is_blank(*first))
         first++;
@@ -302,8 +301,7 @@ static enum yp_status wrong_count(const struct ypi_envi_text *text, enum ypi_env
 static enum yp_status read_list(const struct ypi_envi_text *text, enum ypi_envi_key key,
                                 size_t count, double factor, float *floats, double *doubles)
 {
-    const char *value = text->keys[key].value;
-    const char *at = first_number(value);
+    const char *value = text->keys[key].value, *at = first_number(value);
     size_t i = 0;
     for (; *at != '\0'; at = skip_to_number(at), i++) {
         char *end = NULL;

@@ -8,8 +8,7 @@
 /* Half the longest extent of a target, in any direction. */
 static double reach_of(const struct synth_spec *spec)
 {
-    double half = spec->target_px / 2;
-    double narrow = half / (double)SYNTH_ASPECT;
+    double half = spec->target_px / 2, narrow = half / (double)SYNTH_ASPECT;
     return spec->target_shape == SYNTH_DISC ? half : sqrt(half * half + narrow * narrow);
 }
 

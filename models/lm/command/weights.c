@@ -54,8 +54,7 @@ static enum yp_status find(const struct reading *g, const struct lm_tensor *tens
 /* As PyTorch's modules call what is trained; buffers have other names, as masks and angles. */
 static bool is_weight(const char *name)
 {
-    const char *dot = strrchr(name, '.');
-    const char *last = dot != NULL ? dot + 1 : name;
+    const char *dot = strrchr(name, '.'), *last = dot != NULL ? dot + 1 : name;
     return strcmp(last, "weight") == 0 || strcmp(last, "bias") == 0;
 }
 

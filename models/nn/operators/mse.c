@@ -41,8 +41,7 @@ static enum yp_status forward(const struct nn_call *call)
 {
     const float *y = call->value[Y], *t = call->value[T];
     float *loss = call->value[LOSS];
-    size_t n = call->shape->size[N], c = call->shape->size[C];
-    size_t rows = nn_rows(c, NN_CHUNK);
+    size_t n = call->shape->size[N], c = call->shape->size[C], rows = nn_rows(c, NN_CHUNK);
     losses_kernel *kernel = best_losses();
     NN_PARALLEL_FOR(n > NN_FEW * rows, at, n, rows,
                     kernel(y + at * c, t + at * c, nn_least(rows, n - at), c, loss + at));
@@ -53,8 +52,7 @@ static enum yp_status vjp(const struct nn_call *call)
 {
     const float *y = call->value[Y], *t = call->value[T], *dloss = call->gradient[LOSS];
     float *dy = call->gradient[Y], *dt = call->gradient[T];
-    size_t n = call->shape->size[N], c = call->shape->size[C];
-    size_t rows = nn_rows(c, NN_CHUNK);
+    size_t n = call->shape->size[N], c = call->shape->size[C], rows = nn_rows(c, NN_CHUNK);
     slopes_kernel *kernel = best_slopes();
     NN_PARALLEL_FOR(n > NN_FEW * rows, at, n, rows,
                     kernel(y + at * c, t + at * c, dloss + at, nn_least(rows, n - at), c,

@@ -14,8 +14,7 @@ enum { CENTRED = 1 << 16 }; /* elements that are worked on at once, so that they
 /* Rows of z and of ds z or a z; sums of z weighed by ds; a + a^T. */
 static size_t work(const struct nn_shape *shape)
 {
-    size_t n = shape->size[N], c = shape->size[C];
-    size_t rows = nn_least(n, nn_rows(c, CENTRED));
+    size_t n = shape->size[N], c = shape->size[C], rows = nn_least(n, nn_rows(c, CENTRED));
     return nn_columns_bytes(rows, c) + c * sizeof(double) + (2 * rows + c) * c * sizeof(float);
 }
 

@@ -53,8 +53,7 @@ static void share_out(const struct nn_call *call, double *share, float *weight)
 /* y = x k s, and so are dx and dy. */
 static void weigh(const struct nn_call *call, const float *x, const float *weight, float *y)
 {
-    size_t n = call->shape->size[N], c = call->shape->size[C];
-    size_t rows = nn_rows(c, NN_CHUNK);
+    size_t n = call->shape->size[N], c = call->shape->size[C], rows = nn_rows(c, NN_CHUNK);
     values_kernel *kernel = best_values();
     NN_PARALLEL_FOR(n > NN_FEW * rows, at, n, rows,
                     kernel(x + at * c, weight, nn_least(rows, n - at), c, y + at * c));

@@ -41,8 +41,7 @@ static double entry_error(const struct rx *rx)
 {
     double pixels = (double)rx->pixels, tile = (double)rx->tile_pixels;
     double all = fmin(pixels, tile), run = fmin(all, (double)YPI_RX_CHUNK), unit = 0x1p-24;
-    double range = rx->on != NULL ? fmin(all, (double)rx->on->gram.range) : 0;
-    double roundings = run;
+    double range = rx->on != NULL ? fmin(all, (double)rx->on->gram.range) : 0, roundings = run;
     if (rx->precision == RX_FP64) {
         run = roundings = all;
         unit = 0x1p-53;

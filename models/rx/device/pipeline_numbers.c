@@ -40,8 +40,7 @@ static void put_slices(float *to, const float *matrix, size_t width)
 {
     size_t blocks = (width + RXC_ROWS - 1) / RXC_ROWS;
     for (size_t i = 0; i < blocks * blocks * RXC_SLICE; i++) {
-        size_t slice = i / RXC_SLICE;
-        size_t row = slice / blocks * RXC_ROWS + i % RXC_ROWS;
+        size_t slice = i / RXC_SLICE, row = slice / blocks * RXC_ROWS + i % RXC_ROWS;
         size_t input = slice % blocks * RXC_ROWS + i % RXC_SLICE / RXC_ROWS;
         to[i] = row < width && input < width ? matrix[row * width + input] : 0;
     }

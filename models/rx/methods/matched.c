@@ -245,8 +245,7 @@ static void judge(enum rx_match match, const double *restrict products, double n
         return;
     }
     for (size_t p = 0; p < pixels; p++) {
-        double both = norm * (double)lengths[p];
-        double cosine = both > 0 ? products[p] / sqrt(both) : 0;
+        double both = norm * (double)lengths[p], cosine = both > 0 ? products[p] / sqrt(both) : 0;
         cosine = cosine < -1 ? -1 : cosine > 1 ? 1 : cosine; /* beyond by rounding alone */
         scores[p] = (float)(match == RX_COSINE ? cosine : cosine * cosine);
     }

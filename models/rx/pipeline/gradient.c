@@ -132,8 +132,7 @@ static void write_front(const struct rx_pipeline *p, double n, float *gradient)
 {
     const struct ypi_rx_places *at = &p->places;
     size_t channels = p->options.channels;
-    double q = 0, h = 0, heat = 0;
-    double t = ypi_rx_temperature(&p->options, at, p->parameters);
+    double q = 0, h = 0, heat = 0, t = ypi_rx_temperature(&p->options, at, p->parameters);
     for (size_t c = 0; c < channels; c++) {
         q += p->q[c];
         h += p->weights[c] * p->h[c];

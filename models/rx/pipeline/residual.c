@@ -82,8 +82,7 @@ enum yp_status ypi_rx_residual_start(const struct rx_pipeline *p, const char *wh
         left -= p->column[k];
     double variance = living > width ? left / (double)(living - width) : 0;
     double unit = o->whiten ? variance + YPI_RX_WHITEN_EPS : 1;
-    double unit_first = o->whiten ? first + YPI_RX_WHITEN_EPS : 1;
-    double all = variance + o->eps * unit;
+    double unit_first = o->whiten ? first + YPI_RX_WHITEN_EPS : 1, all = variance + o->eps * unit;
     if (!(all > 0 && all >= YPI_RX_MIN_EIGENVALUE * (first + o->eps * unit_first)))
         return yp_set_error(YP_INVALID,
                             "%s: %zu components of %zu channels that are not dead leave a variance "

@@ -70,8 +70,7 @@ YP_TEST(metrics, definitions, .tags = "stress small", .timeout = 120, .parallel 
 {
     size_t n;
     uint8_t *labels;
-    const float *scores = scores_of(t, &n, &labels);
-    const float limit = 14;
+    const float *scores = scores_of(t, &n, &labels), limit = 14;
     float *logits = yp_alloc_host(t, n * sizeof *logits);
     for (size_t i = 0; i < n; i++)
         logits[i] = 0.5F * (scores[i] - limit); /* exact, and so is 0 */

@@ -83,8 +83,7 @@ static float whitening(const struct plain *p, size_t k)
 
 static void prepare(struct plain *p)
 {
-    float top = -INFINITY, sum = 0;
-    float t = p->o->temperature > 0 ? (float)p->o->temperature : 1;
+    float top = -INFINITY, sum = 0, t = p->o->temperature > 0 ? (float)p->o->temperature : 1;
     float k = p->o->keep > 0 ? (float)p->o->keep : (float)p->c;
     p->range = *p->max > *p->min ? *p->max - *p->min : 1e-6F;
     for (size_t c = 0; c < p->c && p->o->select; c++)
@@ -112,8 +111,7 @@ static bool front(const struct plain *p, const float *x, float *v)
 
 static void write_front(struct plain *p, float n)
 {
-    float q = 0, h = 0;
-    float t = p->o->temperature > 0 ? (float)p->o->temperature : 1;
+    float q = 0, h = 0, t = p->o->temperature > 0 ? (float)p->o->temperature : 1;
     for (size_t c = 0; c < p->c; c++) {
         q += p->sum_dv_v[c];
         h += p->weight[c] * p->sum_dv[c];
