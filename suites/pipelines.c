@@ -1,5 +1,6 @@
 #include "suites/pipelines.h"
 
+#include "suites/plain_linear.h"
 #include "suites/score_error.h"
 
 struct rx_pipeline *open_pipeline(struct yp_case *t, struct yp_device *device,
@@ -31,12 +32,8 @@ double plain_gradient(struct yp_case *t, const struct rx_pipeline_options *optio
            stride = tile->stride > 0 ? tile->stride : tile->channels;
     double *share = yp_alloc_host(t, 2 * outputs * sizeof *share), *losses = share + outputs;
     double kept = 0, loss = 0;
-    for (size_t p = 0; p < tile->pixels; p++) {
-        bool finite = true;
-        for (size_t c = 0; c < tile->channels; c++)
-            finite = finite && isfinite(tile->values[p * stride + c]);
-        kept += finite;
-    }
+    for (size_t p = 0; p < tile->pixels; p++)
+        kept += finite_pixel(tile->values + p * stride, tile->channels);
     for (size_t p = 0; p < outputs; p++) /* a penalty stands behind the pixels */
         share[p] = p < tile->pixels ? 1 / kept : 1;
     rx_plain_losses(plain, at, losses);

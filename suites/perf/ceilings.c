@@ -111,8 +111,7 @@ YP_TEST(ceilings, gemm, .tags = "perf small", .axes = YP_AXES(yp_axis_int("n", 1
     fill(b, 2, count);
     fill(c, 0, count);
     yp_measure (t, "gemm", .flops = 2.0 * n * n * n, .bytes = 4.0 * sizeof *c * (double)count,
-                .footprint = 3.0 * sizeof *c * (double)count) {
+                .footprint = 3.0 * sizeof *c * (double)count)
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a, n, b, n, 0, c, n);
-    }
     yp_expect(t, c[count - 1] == 2 * (float)n, "the last one is %g", (double)c[count - 1]);
 }

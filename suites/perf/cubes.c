@@ -74,9 +74,8 @@ YP_TEST(cubes, write, .tags = "perf small", .axes = AXES, .timeout = 120)
     subject_open(&f, t);
     enum yp_status status = YP_OK;
     yp_measure (t, "write", .items = scale_values(&f.tiles.scale), .unit = "values",
-                .bytes = bytes_moved(&f), .footprint = YP_FOOTPRINT_MEMORY, .threads = 1) {
+                .bytes = bytes_moved(&f), .footprint = YP_FOOTPRINT_MEMORY, .threads = 1)
         status = write_all(&f, yp_device(t));
-    }
     subject_close(&f);
     yp_ok(t, status);
 }

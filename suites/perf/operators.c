@@ -32,9 +32,8 @@ static void speed(struct yp_case *t)
         yp_measure (t, pass == NN_VJP ? "vjp" : "forward",
                     .flops = point->op->flops(point->shape, (enum nn_pass)pass),
                     .arithmetic = version->arithmetic, .bytes = bytes, .footprint = bytes,
-                    .threads = 1) {
+                    .threads = 1)
             status = nn_point_fast(point, (enum nn_pass)pass);
-        }
         yp_ok(t, status);
         yp_ok(t, yp_device_synchronize(yp_device(t)));
     }

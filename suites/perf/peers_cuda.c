@@ -18,10 +18,8 @@ YP_TEST(peers_cuda, normals, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .devi
     struct ypi_stream stream = synth_stream(yp_seed(t), 0, SYNTH_NOISE);
     enum yp_status status = YP_OK;
     yp_measure (t, "normals", .items = (double)count, .unit = "values",
-                .bytes = 4.0 * (double)count, .traffic = YP_FILL,
-                .footprint = YP_FOOTPRINT_MEMORY) {
+                .bytes = 4.0 * (double)count, .traffic = YP_FILL, .footprint = YP_FOOTPRINT_MEMORY)
         status = synth_device_normals(yp_device(t), stream, 0, count, z);
-    }
     yp_ok(t, status);
 }
 

@@ -97,9 +97,8 @@ YP_TEST(peers, files, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is
     tmp_file(t, info.format == SYNTH_NPY ? "image.npy" : "image.img", path);
     yp_measure (t, "write", .items = (double)count, .unit = "values",
                 .bytes = stored + 4 * (double)count, .footprint = stored + 4 * (double)count,
-                .threads = 1) {
+                .threads = 1)
         status = write_image(yp_device(t), path, &info, &image);
-    }
     yp_measure (t, "read", .items = (double)count, .unit = "values",
                 .bytes = stored + 4 * (double)count, .footprint = stored + 4 * (double)count,
                 .threads = 1) {

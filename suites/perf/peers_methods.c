@@ -146,9 +146,8 @@ YP_TEST(peers, methods, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = 
     m.target = yp_alloc(t, channels * sizeof *m.target);
     for (size_t c = 0; c < channels; c++) /* off the background, exact in float */
         m.target[c] = m.data.values[c] * (float)(8 + c % 7) / 8;
-    yp_measure (t, "method", .items = (double)(rows * side), .unit = "pixels", .threads = THREADS) {
+    yp_measure (t, "method", .items = (double)(rows * side), .unit = "pixels", .threads = THREADS)
         run(t, &m);
-    }
     if (is(t, "auc")) {
         yp_value(t, "auc", m.values[0]);
         return;

@@ -107,10 +107,8 @@ YP_TEST(peers, pipelines, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter 
     enum yp_status status = YP_OK;
     for (size_t i = 0; i < n; i++)
         start(&tensors[i], yp_seed(t), parameters);
-    yp_measure (t, "gradient", .items = (double)image.pixels, .unit = "pixels",
-                .threads = THREADS) {
+    yp_measure (t, "gradient", .items = (double)image.pixels, .unit = "pixels", .threads = THREADS)
         status = rx_pipeline_gradient(pipeline, &image.source, parameters, &loss, gradient);
-    }
     yp_ok(t, status);
     wide = in_double(t, gradient, count);
     yp_value(t, "loss", loss);

@@ -96,10 +96,9 @@ YP_TEST(rx_methods, matched, .tags = "perf small",
     double c = (double)m.channels, filters = 2 * c * (double)targets;
     enum yp_status status = YP_OK;
     yp_measure (t, "score", WORK(&m, filters + (is_ace ? c * c : 0), 4 * c),
-                .arithmetic = is_ace ? YP_FP32 : YP_FP64) {
+                .arithmetic = is_ace ? YP_FP32 : YP_FP64)
         status =
             rx_matched_score(matched, &m.tiles.source, is_ace ? RX_ACE : RX_MATCHED_FILTER, m.out);
-    }
     yp_ok(t, status);
     rx_matched_destroy(matched);
     rx_destroy(rx);
@@ -161,16 +160,14 @@ YP_TEST(rx_methods, mnf, .tags = "perf small", .axes = YP_AXES(CHANNELS), .budge
     double *noise = yp_alloc(t, n * n * sizeof *noise), c = (double)n;
     struct rx *rx = fitted(t, &m);
     enum yp_status status = YP_OK;
-    yp_measure (t, "noise", WORK(&m, c * (c + 1), 4 * c)) {
+    yp_measure (t, "noise", WORK(&m, c * (c + 1), 4 * c))
         status = rx_noise(yp_device(t), &m.image, RX_LOWER_RIGHT, THREADS, noise);
-    }
     yp_ok(t, status);
     struct rx_mnf *mnf =
         rx_mnf_create(yp_device(t), rx, noise, NULL, m.tiles.source.tile_pixels, THREADS);
     yp_got(t, mnf);
-    yp_measure (t, "components", WORK(&m, 2 * c * c, 8 * c)) {
+    yp_measure (t, "components", WORK(&m, 2 * c * c, 8 * c))
         status = rx_mnf_forward(mnf, &m.tiles.source, n, m.out);
-    }
     yp_ok(t, status);
     rx_mnf_destroy(mnf);
     rx_destroy(rx);

@@ -110,9 +110,8 @@ YP_TEST(rx, pipeline_forward, .tags = "perf small",
     enum yp_status status = YP_OK;
     yp_measure (t, "forward", .items = (double)s.cubes, .unit = "images",
                 .flops = pixels * flops_of(&o), .bytes = bytes, .traffic = YP_READ,
-                .footprint = bytes, .threads = THREADS, .max_seconds = 1.5) {
+                .footprint = bytes, .threads = THREADS, .max_seconds = 1.5)
         status = rx_pipeline_score(pipeline, &kept.source, parameters, scores, logits);
-    }
     yp_ok(t, status);
     rx_destroy(rx);
     rx_pipeline_destroy(pipeline);

@@ -1,5 +1,6 @@
 /* The covariance in every precision: how fast, and how far from sums of doubles. */
 #include "suites/perf/rx_work.h"
+#include "suites/plain_linear.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -52,15 +53,6 @@ static void add_floor(const struct yp_case *c, struct yp_budgets *out)
         yp_budget_add(out, yp_min_share("statistics", kind->floor));
 }
 
-/* Values of a dead pixel are NaN; it is skipped everywhere. */
-static bool is_dead(const float *pixel, size_t channels)
-{
-    for (size_t c = 0; c < channels; c++)
-        if (!isfinite(pixel[c]))
-            return true;
-    return false;
-}
-
 /* The mean, (C); returns the number of pixels in it. */
 static double mean_of(const struct kept_tiles *kept, double *mean)
 {
@@ -69,7 +61,7 @@ static double mean_of(const struct kept_tiles *kept, double *mean)
     memset(mean, 0, channels * sizeof *mean);
     for (size_t p = 0; p < pixels; p++) {
         const float *pixel = kept->values + p * channels;
-        if (is_dead(pixel, channels))
+        if (!finite_pixel(pixel, channels))
             continue;
         counted++;
         for (size_t c = 0; c < channels; c++)
@@ -92,7 +84,7 @@ static double *right_covariance(struct yp_case *t, const struct kept_tiles *kept
         for (size_t p = 0; p < pixels; p++) {
             const float *pixel = kept->values + (i * pixels + p) * channels;
             double *out = centred + p * channels;
-            bool dead = is_dead(pixel, channels);
+            bool dead = !finite_pixel(pixel, channels);
             for (size_t c = 0; c < channels; c++)
                 out[c] = dead ? 0 : (double)pixel[c] - mean[c];
         }

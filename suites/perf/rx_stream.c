@@ -25,9 +25,8 @@ YP_TEST(rx, stream, .tags = "perf small",
     scene_tiles_open(&tiles, t, &s, tile_pixels);
     struct rx *rx = open_rx(t, CHANNELS, tile_pixels, threads);
     enum yp_status status = YP_OK;
-    yp_measure (t, "stream", STREAM(&s, threads), .reset = reset_rx, .arg = rx) {
+    yp_measure (t, "stream", STREAM(&s, threads), .reset = reset_rx, .arg = rx)
         status = rx_fit(rx, &tiles.source);
-    }
     yp_ok(t, status);
     yp_data_hash(t, scene_tiles_hash(&tiles, t));
     rx_destroy(rx);

@@ -82,9 +82,8 @@ const float *measure_statistics(struct yp_case *t, struct rx *rx, const struct r
 {
     double c = (double)work->source->channels;
     enum yp_status status = YP_OK;
-    yp_measure (t, "statistics", WORK(work, c * (c + 1)), .reset = reset_rx, .arg = rx) {
+    yp_measure (t, "statistics", WORK(work, c * (c + 1)), .reset = reset_rx, .arg = rx)
         status = rx_fit(rx, work->source);
-    }
     yp_ok(t, status);
     return NULL;
 }
@@ -94,9 +93,8 @@ const float *measure_score(struct yp_case *t, struct rx *rx, const struct rx_wor
     float *scores = yp_alloc(t, work->source->tiles * work->source->tile_pixels * sizeof *scores);
     double c = (double)work->source->channels;
     enum yp_status status = YP_OK;
-    yp_measure (t, "score", WORK(work, c * c)) {
+    yp_measure (t, "score", WORK(work, c * c))
         status = rx_score(rx, work->source, scores);
-    }
     yp_ok(t, status);
     return scores;
 }
@@ -114,9 +112,8 @@ const float *measure_gradient_step(struct yp_case *t, struct rx *rx, const struc
     const float *parameters = sent(t, start, bytes);
     double mean = 0;
     enum yp_status status = YP_OK;
-    yp_measure (t, "gradient step", WORK(work, 4 * c * c)) {
+    yp_measure (t, "gradient step", WORK(work, 4 * c * c))
         status = rx_loss_gradient(loss, work->source, parameters, &mean, gradient);
-    }
     yp_ok(t, status);
     rx_loss_destroy(loss);
     yp_value(t, "mean loss", mean);
@@ -138,10 +135,9 @@ const float *measure_pipeline_step(struct yp_case *t, struct rx *rx, const struc
     double mean = 0;
     yp_ok(t, rx_pipeline_fit(pipeline, rx, work->source, parameters, NULL));
     enum yp_status status = YP_OK;
-    yp_measure (t, "pipeline step", WORK(work, 4 * c * c)) {
+    yp_measure (t, "pipeline step", WORK(work, 4 * c * c))
         status =
             rx_pipeline_gradient(pipeline, work->source, parameters, &mean, parameters + count);
-    }
     yp_ok(t, status);
     rx_pipeline_destroy(pipeline);
     yp_value(t, "mean loss of the pipeline", mean);

@@ -52,9 +52,8 @@ YP_TEST(rx, fit, .tags = "stress",
     enum yp_status status = YP_OK;
     yp_measure (t, "fit", .items = scale_values(&s), .unit = "values", .bounds = FIT_WORK(&s),
                 .threads = THREADS, .reset = reset_rx, .arg = rx, .warmup = once ? -1 : 0,
-                .samples = once ? 3 : 0) {
+                .samples = once ? 3 : 0)
         status = rx_fit(rx, &tiles.source);
-    }
     yp_ok(t, status);
     yp_ok(t, rx_finish(rx, 0));
 
@@ -290,9 +289,8 @@ YP_TEST(rx, gradient_precision, .tags = "stress",
                 /* With 10 channels vectors are not full, and the loss of a pixel takes as long as
                  * its products: a share below 0.05. On a GPU up to "large": 93 us for an H100 at
                  * "small" and 103 at "medium", which has 25 times the work. */
-                .flops = 4 * values * (double)g.channels, .threads = 1) {
+                .flops = 4 * values * (double)g.channels, .threads = 1)
         status = rx_loss_gradient(loss, &source, moved.start, &mean, moved.gradient);
-    }
     yp_ok(t, status);
     yp_value(t, "mean loss", mean);
     rx_loss_destroy(loss);

@@ -142,9 +142,8 @@ YP_TEST(rx, autoencoder, .tags = "stress",
                 .bounds = YP_WORK(SCENE_WORK(part * scale_pixels(&s), part * scale_values(&s)),
                                   yp_then(), yp_work(YP_FP32, part * scale_values(&s) * 5 * 2 * 5)),
                 .threads = TRAINING_THREADS, .reset = start_again, .arg = &f,
-                .warmup = samples > 0 ? -1 : 0, .samples = samples) {
+                .warmup = samples > 0 ? -1 : 0, .samples = samples)
         status = train_run(f.train, state.steps_per_epoch);
-    }
     yp_ok(t, status);
 
     start_again(&f);

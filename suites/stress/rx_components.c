@@ -3,6 +3,7 @@
 #include "models/metrics/metrics.h"
 #include "suites/memory_tiles.h"
 #include "suites/pipelines.h"
+#include "suites/plain_linear.h"
 #include "suites/score_error.h"
 #include "suites/stress/training.h"
 #include "suites/worst.h"
@@ -32,9 +33,8 @@ struct moments {
 
 static void add_pixel(struct moments *m, const float *x)
 {
-    for (size_t c = 0; c < m->channels; c++)
-        if (!isfinite(x[c]))
-            return;
+    if (!finite_pixel(x, m->channels))
+        return;
     m->n++;
     for (size_t c = 0; c < m->channels; c++) {
         m->total_sum[c] += (double)x[c];
@@ -149,18 +149,6 @@ YP_TEST(rx, components_beside_channels, .tags = "stress small", .devices = "cpu 
 
 /* -- what components leave ------------------------------------------------------------------ */
 
-/* The lower factor of the symmetric m (n, n), in place. */
-static void factor(double *m, size_t n)
-{
-    for (size_t j = 0; j < n; j++)
-        for (size_t i = j; i < n; i++) {
-            double sum = m[i * n + j];
-            for (size_t k = 0; k < j; k++)
-                sum -= m[i * n + k] * m[j * n + k];
-            m[i * n + j] = i == j ? sqrt(sum) : sum / m[j * n + j];
-        }
-}
-
 /* Squared Mahalanobis distances under probabilistic PCA (Tipping and Bishop, 1999), all in double
  * but W, k components: of covariance s (I - W^T W) + W^T W Sigma W^T W, s the mean variance of what
  * W leaves. */
@@ -189,17 +177,10 @@ static const double *model_scores(struct yp_case *t, struct rx_tile *tile, const
             m[i] += (l[j] - (j / k == j % k ? rest : 0)) * (double)w[j / k * c + i / c] *
                     (double)w[j % k * c + i % c];
     }
-    factor(m, c);
-    for (size_t p = 0; p < n; p++) {
-        scores[p] = 0;
-        for (size_t i = 0; i < c; i++) {
-            y[i] = (double)tile->values[p * c + i] - rx_mean(rx)[i];
-            for (size_t j = 0; j < i; j++)
-                y[i] -= m[i * c + j] * y[j];
-            y[i] /= m[i * c + i];
-            scores[p] += y[i] * y[i];
-        }
-    }
+    cholesky(m, c);
+    const double *x = in_double(t, tile->values, n * c);
+    for (size_t p = 0; p < n; p++)
+        scores[p] = whiten(m, rx_mean(rx), x + p * c, c, y);
     rx_destroy(rx);
     return scores;
 }

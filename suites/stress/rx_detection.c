@@ -4,6 +4,7 @@
 #include "models/rx/methods/image.h"
 #include "models/rx/methods/matched.h"
 #include "suites/pipelines.h"
+#include "suites/plain_linear.h"
 #include "suites/scene_tiles.h"
 #include "suites/worst.h"
 
@@ -136,9 +137,8 @@ YP_TEST(rx, reduced, .tags = "stress medium", .timeout = 300,
     yp_measure (t, "reduced", .items = scale_pixels(&s), .unit = "pixels",
                 .flops = scale_pixels(&s) * (projection + left * left),
                 .bytes = 4 * scale_values(&s), .traffic = YP_READ,
-                .footprint = 4 * scale_values(&s), .threads = THREADS) {
+                .footprint = 4 * scale_values(&s), .threads = THREADS)
         status = rx_pipeline_score(pipeline, source, parameters, scores, NULL);
-    }
     yp_ok(t, status);
     yp_value(t, "auc", scene_tiles_auc(&tiles, t, scores, s.cubes));
     rx_pipeline_destroy(pipeline);
@@ -159,14 +159,6 @@ static struct rx_image image_of(struct yp_case *t, const struct scale *s, uint64
 }
 
 enum { SEEDS = 5, LIBRARY_CUBES = 4 };
-
-static bool finite_pixel(const float *x, size_t channels)
-{
-    for (size_t c = 0; c < channels; c++)
-        if (!isfinite(x[c]))
-            return false;
-    return true;
-}
 
 /* The targets in the unit of the cube: the mean of pixels, of other cubes, that one fills by three
  * quarters and more. How many there were is in found. */

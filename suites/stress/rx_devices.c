@@ -456,9 +456,8 @@ YP_TEST(rx, train_on_device, .tags = "stress",
      * GPU too: 99 us for an H100 with 10 and 104 us with 50, which is 25 times the work. */
     yp_measure (t, "step", .items = 4096, .unit = "pixels",
                 .flops = 4096.0 * 4 * (double)(scale.channels * scale.channels), .threads = THREADS,
-                .max_seconds = 0.5) {
+                .max_seconds = 0.5)
         status = train_step(t, loss, &there, ++step, scratch, state, &mean);
-    }
     yp_ok(t, status);
     rx_loss_destroy(loss);
 }

@@ -298,9 +298,8 @@ YP_TEST(rx, cube, .tags = "stress small", .axes = YP_AXES(yp_axis_string("cube",
     finish_own(t, rx, &options);
     yp_measure (t, "score", .items = pixels * channels, .unit = "values",
                 .flops = pixels * channels * channels, .bytes = 4 * pixels * channels,
-                .traffic = YP_READ, .footprint = 4 * pixels * channels, .threads = THREADS) {
+                .traffic = YP_READ, .footprint = 4 * pixels * channels, .threads = THREADS)
         status = rx_score(rx, &own.source, scores);
-    }
     yp_ok(t, status);
     yp_value(t, "channels alive", channels - (double)rx_masked(rx, NULL));
     double expected = expected_sum(t, rx, own.source.channels, &options);

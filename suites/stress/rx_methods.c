@@ -6,6 +6,7 @@
 #include "models/rx/methods/mnf.h"
 #include "models/rx/methods/nnls.h"
 #include "suites/memory_tiles.h"
+#include "suites/plain_linear.h"
 #include "suites/scene_tiles.h"
 #include "suites/score_error.h"
 #include "suites/worst.h"
@@ -60,14 +61,6 @@ static struct rx_image case_image(struct yp_case *t)
 
 /* -- oracles --------------------------------------------------------------------------------- */
 
-static bool is_finite(const float *x, size_t channels)
-{
-    for (size_t c = 0; c < channels; c++)
-        if (!isfinite(x[c]))
-            return false;
-    return true;
-}
-
 /* Mean (C) and covariance (C, C), full, of those of `count` pixels that are finite and whose entry
  * in `leave` is 0; leave NULL: all. */
 static void statistics(const double *x, const uint8_t *leave, size_t count, size_t channels,
@@ -108,7 +101,7 @@ static void regularise(struct yp_case *t, const struct rx_image *image, double e
     size_t n = image->channels;
     double low = INFINITY, high = -INFINITY;
     for (size_t p = 0; p < image->height * image->width; p++)
-        for (size_t c = 0; c < n && is_finite(image->values + p * n, n); c++) {
+        for (size_t c = 0; c < n && finite_pixel(image->values + p * n, n); c++) {
             low = fmin(low, (double)image->values[p * n + c]);
             high = fmax(high, (double)image->values[p * n + c]);
         }
@@ -120,31 +113,6 @@ static void regularise(struct yp_case *t, const struct rx_image *image, double e
             else
                 *at = i == j ? *at + eps * (high - low) * (high - low) : *at * (1 - shrink);
         }
-}
-
-/* L of a = L L^T in the lower triangle, in place. */
-static void cholesky(double *a, size_t n)
-{
-    for (size_t j = 0; j < n; j++)
-        for (size_t i = j; i < n; i++) {
-            for (size_t k = 0; k < j; k++)
-                a[i * n + j] -= a[i * n + k] * a[j * n + k];
-            a[i * n + j] = i == j ? sqrt(a[i * n + j]) : a[i * n + j] / a[j * n + j];
-        }
-}
-
-/* z = L^-1 (x - mean); returns |z|^2. */
-static double whiten(const double *l, const double *mean, const double *x, size_t n, double *z)
-{
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        z[i] = x[i] - mean[i];
-        for (size_t k = 0; k < i; k++)
-            z[i] -= l[i * n + k] * z[k];
-        z[i] /= l[i * n + i];
-        sum += z[i] * z[i];
-    }
-    return sum;
 }
 
 static const double shrink = 0.2, local_shrink = 0.3, local_eps = 1e-6; /* of spoiled images */
@@ -213,7 +181,7 @@ YP_TEST(rx_methods, matched, .tags = "stress", .cases = IMAGE_CASES, .timeout = 
             yp_ok(t, rx_matched_score(m, &tiles.source, (enum rx_match)match, scores));
         for (size_t i = 0; i < count * pixels; i++) {
             size_t k = i / pixels, p = i % pixels;
-            bool finite = is_finite(image.values + p * n, n);
+            bool finite = finite_pixel(image.values + p * n, n);
             float score = scores[k * places + p];
             for (size_t c = 0; c < n && p == 0; c++) /* z of the target, without dead bands */
                 z[c] = is_dead(t, c) ? mean[c] : (double)targets[k * n + c];
@@ -288,7 +256,7 @@ YP_TEST(rx_methods, local, .tags = "stress", .cases = IMAGE_CASES, .timeout = 12
     for (size_t p = 0; p < pixels;
          p += p + STEP < pixels || p == pixels - 1 ? STEP : pixels - 1 - p) {
         const float *own = image.values + p * n;
-        if (!is_finite(own, n))
+        if (!finite_pixel(own, n))
             continue;
         take_window(&image, p / image.width, p % image.width, OUTER, INNER, x, leave);
         statistics(x, leave, OUTER * OUTER, n, mean, l);
@@ -302,7 +270,7 @@ YP_TEST(rx_methods, local, .tags = "stress", .cases = IMAGE_CASES, .timeout = 12
     }
     size_t skipped = 0;
     for (size_t p = 0; p < pixels; p++)
-        skipped += !is_finite(image.values + p * n, n);
+        skipped += !finite_pixel(image.values + p * n, n);
     yp_expect(t, summary.skipped == skipped && summary.scored == pixels - skipped,
               "%zu scored, %zu skipped of %zu with %zu that are not finite", (size_t)summary.scored,
               (size_t)summary.skipped, pixels, skipped);
@@ -401,7 +369,7 @@ YP_TEST(rx_methods, mnf, .tags = "stress", .cases = IMAGE_CASES, .timeout = 120,
     yp_ok(t, rx_mnf_forward(m, &source, kept, y));
     double away = 0;
     for (size_t p = 0; p < h * w; p++)
-        for (size_t k = 0; k < few && is_finite(image.values + p * n, n); k++)
+        for (size_t k = 0; k < few && finite_pixel(image.values + p * n, n); k++)
             yp_require(t,
                        fabsf(back[p * few + k] - y[p * kept + k]) <=
                            1e-3F * (1 + fabsf(y[p * kept + k])),
@@ -410,7 +378,7 @@ YP_TEST(rx_methods, mnf, .tags = "stress", .cases = IMAGE_CASES, .timeout = 120,
     yp_ok(t, rx_image_pixels(&components, &tiles));
     yp_ok(t, rx_mnf_back(m, &tiles.source, back));
     for (size_t p = 0; p < h * w; p++)
-        for (size_t c = 0; c < n && is_finite(image.values + p * n, n); c++)
+        for (size_t c = 0; c < n && finite_pixel(image.values + p * n, n); c++)
             away = worse(away, fabs((double)back[p * n + c] - (double)image.values[p * n + c]));
     for (size_t k = 0; k < kept; k++) {
         double largest = 0;

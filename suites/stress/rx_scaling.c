@@ -19,9 +19,8 @@ static void fit_all(struct yp_case *t, const char *name, const struct scene_tile
     const struct scale *s = &tiles->scale;
     enum yp_status status = YP_OK;
     yp_measure (t, name, .items = scale_values(s), .unit = "values", .bounds = FIT_WORK(s),
-                .threads = THREADS, .reset = reset_rx, .arg = rx) {
+                .threads = THREADS, .reset = reset_rx, .arg = rx)
         status = rx_fit(rx, &tiles->source);
-    }
     yp_ok(t, status);
     yp_ok(t, rx_finish(rx, RX_EPS));
 }
@@ -81,9 +80,8 @@ YP_TEST(rx, channels, .tags = "stress small", .timeout = 120,
     yp_measure (t, "channels", .items = scale_pixels(&s), .unit = "pixels",
                 .flops = scale_pixels(&s) * c * (c + 1), .bytes = 4 * scale_values(&s),
                 .traffic = YP_READ, .footprint = 4 * scale_values(&s), .threads = THREADS,
-                .reset = reset_rx, .arg = rx) {
+                .reset = reset_rx, .arg = rx)
         status = rx_fit(rx, &kept.source);
-    }
     yp_ok(t, status);
     yp_ok(t, rx_finish(rx, RX_EPS));
     rx_destroy(rx);
@@ -200,9 +198,8 @@ YP_TEST(rx, forward_latency, .tags = "stress small",
     enum yp_status status = YP_OK;
     yp_measure (t, "forward", .items = (double)images, .unit = "images", .flops = values * 10,
                 .bytes = 4 * values, .traffic = YP_READ, .footprint = 4 * values,
-                .threads = THREADS) {
+                .threads = THREADS)
         status = rx_score(f.rx, &f.kept.source, f.scores);
-    }
     yp_ok(t, status);
     forward_close(&f);
 }

@@ -3,6 +3,7 @@
  * from 0. */
 #include "base/numbers/splitmix.h"
 #include "suites/pipelines.h"
+#include "suites/plain_linear.h"
 #include "suites/scene_tiles.h"
 #include "suites/score_error.h"
 #include "suites/worst.h"
@@ -39,10 +40,7 @@ static struct rx_source source_of(struct pixels *s)
 
 static bool counts(const struct pixels *s, size_t pixel)
 {
-    for (size_t c = 0; c < s->channels; c++)
-        if (!isfinite(s->here[pixel * s->stride + c]))
-            return false;
-    return true;
+    return finite_pixel(s->here + pixel * s->stride, s->channels);
 }
 
 /* "far": levels of 10,000 that differ between tiles of 333 pixels; "steps": two values,
@@ -136,15 +134,10 @@ static struct oracle oracle_of(struct yp_case *t, const struct pixels *s, bool d
 
 static double right_score(const struct oracle *o, const float *x, size_t n)
 {
-    double y[256], score = 0;
-    for (size_t i = 0; i < n; i++) {
-        y[i] = (double)x[i] - o->mean[i];
-        for (size_t k = 0; k < i; k++)
-            y[i] -= o->factor[i * n + k] * y[k];
-        y[i] /= o->factor[i * n + i];
-        score += y[i] * y[i];
-    }
-    return score;
+    double wide[256], z[256];
+    for (size_t i = 0; i < n; i++)
+        wide[i] = (double)x[i];
+    return whiten(o->factor, o->mean, wide, n, z);
 }
 
 /* How far the covariance is off; all else of the statistics is exact, or nearly. */
