@@ -19,10 +19,6 @@
 #include <stdint.h>
 #include <yieldpoint/device.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define DATA_LOADER_WORKERS 1024 /* at most */
 
 /* Makes item `index`, such as a tile, a sequence or a graph: sets *count, how many elements
@@ -110,9 +106,5 @@ struct data_loader_statistics {
 };
 
 void data_loader_statistics(struct data_loader *loader, struct data_loader_statistics *out);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

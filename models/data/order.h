@@ -5,10 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The place of an item in a random order is its rank by this number (and by its index where two are
  * equal), a function of the arguments alone:
  *     mix(mix(seed + G (stream + 1)) + G (index + 1)),   G = 0x9e3779b97f4a7c15,
@@ -26,9 +22,5 @@ size_t data_validation_count(size_t items, double part);
 /* Writes 0 .. items - 1 into `order` (items): first those for training, then the `validation` that
  * come last by stream 0 of the seed; each part ascends. */
 void data_split(uint64_t seed, size_t items, size_t validation, uint32_t *order);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -11,10 +11,6 @@
 #include <stdint.h>
 #include <yieldpoint/device.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define SAFETENSORS_DIMS 8
 #define SAFETENSORS_NAME 128 /* with its end */
 
@@ -88,9 +84,5 @@ enum yp_status safetensors_write(struct safetensors_writer *writer, size_t i, ui
 enum yp_status safetensors_finish(struct safetensors_writer *writer);
 /* Leaves nothing. NULL is allowed. */
 void safetensors_abandon(struct safetensors_writer *writer);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -10,10 +10,6 @@
 
 #include "models/nn/model/model.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct lm_config {
     size_t vocabulary, d_model, d_ff, layers, heads; /* heads divide d_model into even parts */
     double theta;                                    /* of the rotary positions */
@@ -108,9 +104,5 @@ enum yp_status lm_pass(struct lm *lm, const struct lm_batch *batch, const void *
 /* Where the result is on the device: logits (batch, context, vocabulary), of bf16 in that
  * precision, or losses (batch, context). Doubles of an oracle, and floats else. */
 const void *lm_result(const struct lm *lm);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -4,10 +4,6 @@
 
 #include "models/lm/train.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum lm_work { LM_FORWARD, LM_FORWARD_BACKWARD, LM_TRAIN_STEP, LM_WORKS };
 
 const char *lm_work_name(enum lm_work work); /* "forward", "forward_backward", "train_step" */
@@ -36,9 +32,5 @@ enum yp_status lm_plan(const struct lm_options *options, enum lm_work work,
 enum yp_status lm_plan_fitting(const struct lm_options *options, enum lm_work work,
                                const struct train_config *config, size_t limit, size_t *batch,
                                size_t *context);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

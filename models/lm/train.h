@@ -6,10 +6,6 @@
 #include "models/lm/lm.h"
 #include "models/train/trainer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Writes the tokens of sequence `item`, context + 1 of them, from 0 to vocabulary - 1: the last
  * ones are the labels of those before. What is not YP_OK ends the run. */
 typedef enum yp_status lm_read(void *arg, uint32_t item, int32_t *tokens);
@@ -41,9 +37,5 @@ struct train_objective lm_trainee_objective(struct lm_trainee *trainee);
 
 /* The tensors that decay by convention spares: the gains of the norms. */
 struct train_set lm_no_decay(const struct lm_config *config);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -7,10 +7,6 @@
 #include <stdint.h>
 #include <yieldpoint/device.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* -- decisions ------------------------------------------------------------------------------- */
 
 /* An item is called a target where sigmoid(logit) >= 0.5, which is logit >= 0. */
@@ -137,9 +133,5 @@ void metrics_calibration_result(const struct metrics_calibration *calibration,
 enum yp_status metrics_kolmogorov(struct yp_device *device, const float *scores,
                                   const uint8_t *labels, size_t n, size_t freedom,
                                   double *distance);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

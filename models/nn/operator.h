@@ -36,10 +36,6 @@
 #include <yieldpoint/device.h>
 #include <yieldpoint/isa.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define NN_TENSORS 16 /* of an operator */
 #define NN_DIMS 12
 #define NN_SETTINGS 8
@@ -234,9 +230,5 @@ enum nn_type nn_gradient_type(const struct nn_operator *op, const struct nn_vers
 /* Of one pass, as declared or, without a function, each tensor once. */
 double nn_bytes_moved(const struct nn_operator *op, const struct nn_shape *shape, enum nn_pass pass,
                       const struct nn_version *version);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

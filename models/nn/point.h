@@ -10,10 +10,6 @@
 
 #include <yieldpoint/gradient.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct nn_point {
     const struct nn_operator *op;
     const struct nn_shape *shape;
@@ -67,9 +63,5 @@ void nn_point_gradient(struct nn_point *point, struct yp_gradient *gradient);
 
 /* An identity of the drawn data: a function of operator, shape, types and seed. */
 uint64_t nn_point_hash(const struct nn_point *point);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -26,10 +26,6 @@
 
 #include "models/rx/train.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rx_config {
     /* channels, tile_pixels, threads and tiles are 0: those of the data and the machine. */
     struct rx_pipeline_options options;
@@ -55,9 +51,5 @@ enum yp_status rx_config_save(const struct rx_config *config, const char *path);
  * pipeline with others is then refused. Comments, order and max_error do not count; the trainer
  * compares its own settings, and names them. */
 uint64_t rx_config_identity(const struct rx_config *config);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -18,10 +18,6 @@
 
 #include <yieldpoint/gradient.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RX_MAX_CHANNELS 8192
 #define RX_MAX_THREADS 256
 #define RX_EPS 1e-6       /* the usual `eps` of rx_finish */
@@ -273,9 +269,5 @@ void rx_loss_destroy(struct rx_loss *loss); /* NULL is allowed */
  * finite pixel. */
 enum yp_status rx_loss_gradient(struct rx_loss *loss, const struct rx_source *source,
                                 const float *parameters, double *mean, float *gradient);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -10,10 +10,6 @@
 #include "models/rx/pipeline/nodes.h"
 #include "models/train/trainer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* -- an objective over sources ----------------------------------------------------------------- */
 
 /* Writes the mean loss over the pixels of the source that count, how many those are (or the sum of
@@ -98,9 +94,5 @@ const struct rx_source *rx_training_source(const struct rx_training *training,
  * without logits. YP_INVALID: there are more targets than objective.targets. */
 enum yp_status rx_training_judge(struct rx_training *training, enum train_part part,
                                  const float *parameters, double *loss, struct rx_judgement *out);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

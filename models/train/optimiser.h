@@ -9,10 +9,6 @@
 #include <stdint.h>
 #include <yieldpoint/device.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum train_optimiser { TRAIN_ADAMW, TRAIN_SGD };
 
 /* -- AdamW ---------------------------------------------------------------------------------- */
@@ -105,9 +101,5 @@ void train_scaling_start(const struct train_scaling *how, struct train_scaling_s
 /* After a step that was made (finite), or not because of its gradient. */
 void train_scaling_update(const struct train_scaling *how, struct train_scaling_state *state,
                           bool finite);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -5,10 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum train_schedule {
     TRAIN_PLATEAU, /* lower when the watched loss gets no better; by epoch */
     TRAIN_CONSTANT,
@@ -58,9 +54,5 @@ struct train_cosine {
  * and min_lr behind the last step: linear warm-up (Goyal et al., 2017, 2.2), then half a cosine
  * (Loshchilov and Hutter, 2017, formula 5, without restarts). */
 double train_cosine_rate(const struct train_cosine *how, uint64_t t, double lr);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -20,10 +20,6 @@
 
 #include <yieldpoint/gradient.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define TRAIN_TENSORS 512 /* at most */
 #define TRAIN_METRICS 32  /* at most */
 #define TRAIN_SETTINGS 16 /* at most */
@@ -252,9 +248,5 @@ struct train_log *train_log_create(struct yp_device *device, const char *path,
 enum yp_status train_log_destroy(struct train_log *log);
 
 bool train_log_watch(void *log, const struct train_event *event); /* for config.watch */
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

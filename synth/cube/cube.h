@@ -16,10 +16,6 @@
 #include <stdint.h>
 #include <yieldpoint/device.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum synth_format { SYNTH_ENVI = 0, SYNTH_NPY = 1 };
 
 /* The order of values in a file. A .npy in C order is BIP; one in Fortran order is none of these
@@ -190,9 +186,5 @@ enum yp_status synth_cube_commit_all(struct synth_cube_writer *const *writers, s
 
 /* Leaves no file; NULL is allowed. One thread only. */
 void synth_cube_abandon(struct synth_cube_writer *writer);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

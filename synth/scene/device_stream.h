@@ -11,10 +11,6 @@
 
 #include <yieldpoint/device.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum yp_status synth_device_words(struct yp_device *device, struct ypi_stream stream,
                                   uint64_t first, size_t count, uint32_t *out);
 enum yp_status synth_device_normals(struct yp_device *device, struct ypi_stream stream,
@@ -27,9 +23,5 @@ enum yp_status synth_device_words_curand(struct yp_device *device, uint64_t seed
 enum yp_status synth_device_words_by_curand(struct yp_device *device, struct ypi_stream stream,
                                             bool legacy, uint64_t first, size_t count,
                                             uint32_t *out);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

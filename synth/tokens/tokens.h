@@ -12,10 +12,6 @@
 #include <stdint.h>
 #include <yieldpoint/device.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct synth_tokens {
     uint64_t seed;
     uint32_t vocabulary; /* 4 to 2^24 */
@@ -30,9 +26,5 @@ void synth_tokens_sequence(const struct synth_tokens *spec, uint64_t sequence, s
 /* The least mean loss in nats that a model of this chain can have over labels 1 .. context of a
  * sequence: (order - 1) of them are nothing but equally likely. */
 double synth_tokens_loss(const struct synth_tokens *spec, size_t context);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -5,10 +5,6 @@
 
 #include "models/nn/operator.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Element (i, j) is at[i * stride + j], or at[j * stride + i] of a transposed one. */
 struct nn_matrix {
     void *at;
@@ -57,9 +53,5 @@ static inline struct nn_gemm nn_gemm_of(size_t m, size_t n, size_t k, struct nn_
     return (struct nn_gemm){
         .m = m, .n = n, .k = k, .a = a, .b = b, .c = c, .add = add, .bias = bias};
 }
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

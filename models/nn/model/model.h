@@ -25,10 +25,6 @@
 
 #include "models/nn/operator.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct nn_model;
 
 struct nn_model_options {
@@ -112,9 +108,5 @@ enum nn_model_flags {
  * fails. */
 enum yp_status nn_model_pass(struct nn_model *model, const void *parameters, void *gradient,
                              unsigned flags);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

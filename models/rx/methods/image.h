@@ -4,10 +4,6 @@
 
 #include "models/rx/rx.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* (height, width, channels), one pixel's channels side by side (BIP). A pixel with a value that is
  * not finite counts nowhere. */
 struct rx_image {
@@ -41,9 +37,5 @@ enum yp_status rx_image_pixels(const struct rx_image *image, struct rx_image_til
  * that neighbour. */
 enum yp_status rx_image_differences(const struct rx_image *image, enum rx_neighbour neighbour,
                                     struct rx_image_tiles *tiles);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

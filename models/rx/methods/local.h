@@ -21,10 +21,6 @@
 
 #include "models/rx/methods/image.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RX_LOCAL_ROWS 64
 #define RX_LOCAL_COLUMNS 32
 #define RX_LOCAL_MAX_CHANNELS 1024
@@ -67,9 +63,5 @@ size_t rx_local_bytes(const struct rx_image *image, const struct rx_local_option
 enum yp_status rx_local(struct yp_device *device, const struct rx_image *image,
                         const struct rx_local_options *options, float *scores,
                         struct rx_local_summary *summary);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

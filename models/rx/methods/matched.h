@@ -18,10 +18,6 @@
 
 #include "models/rx/rx.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rx_match { RX_MATCHED_FILTER = 0, RX_ACE, RX_COSINE };
 
 #define RX_MAX_TARGETS 1024
@@ -51,9 +47,5 @@ void rx_matched_destroy(struct rx_matched *matched); /* NULL is allowed */
  * scores 0. */
 enum yp_status rx_matched_score(struct rx_matched *matched, const struct rx_source *source,
                                 enum rx_match match, float *scores);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

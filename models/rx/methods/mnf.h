@@ -16,10 +16,6 @@
 
 #include "models/rx/methods/image.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Writes the noise covariance, (channels, channels), of an image: half the covariance of
  * differences between neighbours, where what is not noise cancels. Noise that is correlated between
  * neighbours is underestimated, and edges count as noise. `neighbour` and the pixels that are left
@@ -71,9 +67,5 @@ enum yp_status rx_mnf_forward(struct rx_mnf *mnf, const struct rx_source *source
 /* Back: `source` has source->channels components a pixel, the first ones; `out` has a pixel's
  * channels where rx_mnf_forward() has its components. The rest is as there. */
 enum yp_status rx_mnf_back(struct rx_mnf *mnf, const struct rx_source *source, float *out);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

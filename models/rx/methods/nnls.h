@@ -17,10 +17,6 @@
 
 #include "models/rx/rx.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RX_NNLS_MAX_SPECTRA 32
 
 struct rx_nnls_options {
@@ -55,9 +51,5 @@ struct rx_nnls_report {
  * number of threads nor on the tiles. */
 enum yp_status rx_nnls_run(struct rx_nnls *nnls, const struct rx_source *source, float *abundances,
                            struct rx_nnls_report *report);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

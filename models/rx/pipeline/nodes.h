@@ -67,10 +67,6 @@
 
 #include "models/rx/rx.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* -- statistics to parameters, in double --------------------------------------------------- */
 
 /* L of LAD from mean spectrum M: `mean` is (channels), `laplacian` (channels, channels). A channel
@@ -350,9 +346,5 @@ struct rx_subset *rx_subset_create(struct yp_device *device, const struct rx_sou
                                    const size_t *list, size_t count, int threads);
 void rx_subset_destroy(struct rx_subset *subset); /* NULL is allowed */
 const struct rx_source *rx_subset_source(const struct rx_subset *subset);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif
