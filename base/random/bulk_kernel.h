@@ -301,20 +301,17 @@ BULK void bulk_normals(bool nontemporal, const struct ypi_block_run *run, size_t
         v_fence();
 }
 
-#define bulk_WORDS(...) bulk_words(false, __VA_ARGS__)
-#define bulk_CURAND(...) bulk_words(true, __VA_ARGS__)
-#define bulk_NORMALS(...) bulk_normals(__VA_ARGS__)
-#define BULK_FUNCTION(name, kind, nontemporal) \
+#define BULK_FUNCTION(name, call) \
     BULK_TARGET static void name(const struct ypi_block_run *run, size_t groups, void *out) \
     { \
-        bulk_##kind(nontemporal, run, groups, out); \
+        call; \
     }
-BULK_FUNCTION(words, WORDS, false)
-BULK_FUNCTION(normals, NORMALS, false)
-BULK_FUNCTION(curand, CURAND, false)
-BULK_FUNCTION(words_nontemporal, WORDS, true)
-BULK_FUNCTION(normals_nontemporal, NORMALS, true)
-BULK_FUNCTION(curand_nontemporal, CURAND, true)
+BULK_FUNCTION(words, bulk_words(false, false, run, groups, out))
+BULK_FUNCTION(normals, bulk_normals(false, run, groups, out))
+BULK_FUNCTION(curand, bulk_words(true, false, run, groups, out))
+BULK_FUNCTION(words_nontemporal, bulk_words(false, true, run, groups, out))
+BULK_FUNCTION(normals_nontemporal, bulk_normals(true, run, groups, out))
+BULK_FUNCTION(curand_nontemporal, bulk_words(true, true, run, groups, out))
 
 const struct ypi_bulks BULKS = {
     words, normals, curand, words_nontemporal, normals_nontemporal, curand_nontemporal};

@@ -44,7 +44,7 @@ static void fill_words(struct ypi_kernel_work *w)
     PASS(w);
 }
 
-/* The sum over the lanes of one accumulator. */
+/* The sum over the lanes of one accumulator: total_double(), total_float(), total_uint32_t(). */
 #define TOTAL(type) \
     static double total_##type(const void *vector, size_t bytes) \
     { \
