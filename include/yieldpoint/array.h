@@ -18,9 +18,7 @@
 
 #include <yieldpoint/case.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+YPI_BEGIN_C
 
 enum yp_number {
     YP_NUMBER_FLOAT64 = 1,
@@ -70,8 +68,6 @@ struct yp_close {
     ypi_expect_close(t_, __FILE__, __LINE__, YPI_CLOSE{.name = name_, __VA_ARGS__})
 bool ypi_expect_close(struct yp_case *t, const char *file, int line, struct yp_close check);
 
-#ifdef __cplusplus
-}
-#endif
+YPI_END_C
 
 #endif

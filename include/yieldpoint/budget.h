@@ -186,15 +186,11 @@ struct yp_budgets;
     } while (0)
 /* clang-format on */
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+YPI_BEGIN_C
 
 /* Implements yp_budget_add: adds `count` budgets and copies their strings. */
 void ypi_budgets_add(struct yp_budgets *out, const struct yp_budget *list, int count);
 
-#ifdef __cplusplus
-}
-#endif
+YPI_END_C
 
 #endif

@@ -11,9 +11,7 @@
 #include <yieldpoint/device.h>
 #include <yieldpoint/test.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+YPI_BEGIN_C
 
 /* -- parameters --------------------------------------------------------------------------- */
 
@@ -103,8 +101,6 @@ void ypi_require(struct yp_case *t, const char *file, int line, const char *cond
 void ypi_ok(struct yp_case *t, const char *file, int line, const char *call, enum yp_status status);
 void ypi_got(struct yp_case *t, const char *file, int line, const char *call, const void *pointer);
 
-#ifdef __cplusplus
-}
-#endif
+YPI_END_C
 
 #endif

@@ -30,9 +30,7 @@
 
 #include <yieldpoint/test.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+YPI_BEGIN_C
 
 /* clang-format off */
 #define YP_COMMAND(...) YPI_COMMAND(__VA_ARGS__, .end_ = 0)
@@ -41,8 +39,6 @@ extern "C" {
 
 void ypi_command_body(struct yp_case *t);
 
-#ifdef __cplusplus
-}
-#endif
+YPI_END_C
 
 #endif

@@ -12,16 +12,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* YPI_OR_ZERO: a field that an initialiser may leave out: 0. Only C++ would warn without it. */
 #ifdef __cplusplus
-extern "C" {
-#endif
-
-/* A field that an initialiser may leave out: 0. Only C++ would warn without it. */
-#ifdef __cplusplus
+#define YPI_BEGIN_C extern "C" {
+#define YPI_END_C }
 #define YPI_OR_ZERO = {}
 #else
+#define YPI_BEGIN_C
+#define YPI_END_C
 #define YPI_OR_ZERO
 #endif
+
+YPI_BEGIN_C
 
 #define YP_KIB (1024LL)
 #define YP_MIB (1024LL * 1024)
@@ -169,8 +171,6 @@ enum yp_status yp_event_synchronize(struct yp_event *event);
 /* Seconds between two recorded events; waits for `end`. NaN if either was never recorded. */
 double yp_event_seconds(struct yp_event *begin, struct yp_event *end);
 
-#ifdef __cplusplus
-}
-#endif
+YPI_END_C
 
 #endif

@@ -38,9 +38,7 @@
 
 #define YP_MAX_FIXTURES 8 /* of a test */
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+YPI_BEGIN_C
 
 /* In the body of a fixture, once: `bytes` of zeros, page-aligned. Its users get their contents as
  * of the end of the fixture, if it passes. Store no pointers: other processes have other addresses.
@@ -55,9 +53,7 @@ void *yp_provide(struct yp_case *t, size_t bytes);
  * unknown name, or a fixture that provided nothing, fails the case. */
 const void *yp_fixture(struct yp_case *t, const char *name, size_t *bytes);
 
-#ifdef __cplusplus
-}
-#endif
+YPI_END_C
 
 /* clang-format off */
 #define YP_FIXTURE(...) YPI_TEST_OF_FIXTURE(__VA_ARGS__, .end_ = 0)

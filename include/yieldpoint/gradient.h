@@ -16,9 +16,7 @@
 
 #include <yieldpoint/case.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+YPI_BEGIN_C
 
 #define YP_GRADIENT_LIMIT 1e-6 /* default limit of the relative error */
 #define YP_PRECISION_MULTIPLE 3
@@ -105,8 +103,6 @@ struct yp_precision {
  * count is 0, or if oracle or plain hold a value that is not finite. */
 double yp_check_precision(struct yp_case *t, const struct yp_precision *check);
 
-#ifdef __cplusplus
-}
-#endif
+YPI_END_C
 
 #endif

@@ -22,9 +22,7 @@
 #include <yieldpoint/ceiling.h>
 #include <yieldpoint/keep.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+YPI_BEGIN_C
 
 #define YP_MAX_BOUNDS 8 /* of YP_WORK, yp_then() counted */
 
@@ -178,8 +176,6 @@ bool ypi_pause_end(struct yp_case *t); /* always false */
 bool ypi_phase_begin(struct yp_case *t, const char *name);
 bool ypi_phase_end(struct yp_case *t); /* always false */
 
-#ifdef __cplusplus
-}
-#endif
+YPI_END_C
 
 #endif

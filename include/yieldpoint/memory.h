@@ -14,9 +14,7 @@
 
 #include <yieldpoint/case.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+YPI_BEGIN_C
 
 struct yp_memory_options {
     uint64_t host YPI_OR_ZERO;     /* growth of the bytes in use from the beginning to the end */
@@ -78,8 +76,6 @@ void ypi_memory_end(struct yp_case *t, struct ypi_memory_mark *mark);
 int ypi_refuse_each(struct yp_case *t, const char *file, int line, const char *name,
                     struct yp_device *device, yp_attempt *body, void *arg);
 
-#ifdef __cplusplus
-}
-#endif
+YPI_END_C
 
 #endif

@@ -19,9 +19,7 @@
 #include <stdbool.h>
 #include <yieldpoint/test.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+YPI_BEGIN_C
 
 struct yp_option {
     /* set by YP_OPTION */
@@ -55,8 +53,6 @@ const char *ypi_option_value(const struct yp_option *option);
     static const struct yp_option *const ypi_option_pointer_##name_ = &ypi_option_##name_
 /* clang-format on */
 
-#ifdef __cplusplus
-}
-#endif
+YPI_END_C
 
 #endif

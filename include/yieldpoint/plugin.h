@@ -45,9 +45,7 @@
 
 #include <yieldpoint/device.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+YPI_BEGIN_C
 
 #define YP_PLUGIN_ABI 2U
 
@@ -128,9 +126,7 @@ typedef const struct yp_plugin *yp_plugin_open_function(const struct yp_plugin_h
         return &self; \
     }
 
-#ifdef __cplusplus
-}
-#endif
+YPI_END_C
 
 /* For files compiled by nvcc. */
 #ifdef __CUDACC__

@@ -16,9 +16,7 @@
 
 #include <yieldpoint/measure.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+YPI_BEGIN_C
 
 struct yp_serve_options {
     const char *name; /* set by yp_serve; the measurement's name, unique in the case */
@@ -51,8 +49,6 @@ struct yp_serve_options {
 
 struct yp_measurement *ypi_serve_begin(struct yp_case *t, struct yp_serve_options options);
 
-#ifdef __cplusplus
-}
-#endif
+YPI_END_C
 
 #endif

@@ -22,9 +22,7 @@
 #include <stdint.h>
 #include <yieldpoint/case.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+YPI_BEGIN_C
 
 /* The absolute path of the case's directory, owned by the case and valid to its end. The first call
  * creates it below TMPDIR, or /tmp. Never NULL: if it cannot be created, the case fails. Only one
@@ -36,8 +34,6 @@ const char *yp_tmp_path(struct yp_case *t);
  * the case. */
 const char *yp_tmp_path_in_memory(struct yp_case *t, uint64_t bytes);
 
-#ifdef __cplusplus
-}
-#endif
+YPI_END_C
 
 #endif
