@@ -6,13 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put_json(FILE *out, const void *all)
+void ypi_report_json(FILE *out, cJSON *document)
 {
-    cJSON *document = ypi_summary_document(all);
     char *text = ypi_json_text(document, true);
     fprintf(out, "%s\n", text != NULL ? text : "null");
     free(text);
     cJSON_Delete(document);
+}
+
+static void put_json(FILE *out, const void *all)
+{
+    ypi_report_json(out, ypi_summary_document(all));
 }
 
 static void put_markdown(FILE *out, const void *all)

@@ -21,5 +21,7 @@ int ypi_gate_error(enum yp_status status, const volatile bool *stop);
 /* For another outcome: with `put` into a file, "-": the standard output, NULL: none. False after
  * telling stderr. */
 bool ypi_report_file(const char *path, void (*put)(FILE *out, const void *what), const void *what);
+/* Writes the document in lines, and deletes it. */
+void ypi_report_json(FILE *out, cJSON *document);
 /* Whether a file of them is the standard output. */
 bool ypi_report_is_stdout(const struct ypi_report *report);

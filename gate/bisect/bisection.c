@@ -290,10 +290,7 @@ static void put_json(FILE *out, const void *what)
     add_own(document, b);
     cJSON_AddNumberToObject(document, "seconds", b->seconds);
     cJSON_AddBoolToObject(document, "whole", b->whole);
-    char *text = ypi_json_text(document, true);
-    fprintf(out, "%s\n", text != NULL ? text : "null");
-    free(text);
-    cJSON_Delete(document);
+    ypi_report_json(out, document);
 }
 
 /* -- the whole ----------------------------------------------------------------------------- */

@@ -32,26 +32,6 @@ static double allowed_width(const struct yp_case *relation)
     return isinf(high) ? 1 : high - low;
 }
 
-/* How many values evenly spread over the span of these are enough; 0: none. */
-static int enough_values(const double *x, int count, double width)
-{
-    enum { MAX_VALUES = 100 };
-    double even[MAX_VALUES];
-    double low = x[0];
-    double high = x[0];
-    for (int i = 1; i < count; i++) {
-        low = fmin(low, x[i]);
-        high = fmax(high, x[i]);
-    }
-    for (int n = YPI_RELATION_POINTS; n <= MAX_VALUES; n++) {
-        for (int i = 0; i < n; i++)
-            even[i] = low + (high - low) * i / (n - 1);
-        if (2 * ypi_line_reach(even, (size_t)n, ASSUMED_SCATTER) < width)
-            return n;
-    }
-    return 0;
-}
-
 /* The order that a budget asks for; -1: none does. */
 static int asked_order(const struct yp_case *relation)
 {
@@ -77,8 +57,9 @@ static double order_reach(const double *x, int count, int order, int *nearest)
     return most;
 }
 
-/* How many values evenly spread on a logarithmic scale are enough; 0: none. */
-static int enough_for_order(const double *x, int count, int order)
+/* How many values evenly spread over the span of these are enough for an interval that is narrower
+ * than `width`, of the slope or, from 0 on, of an order; 0: none. */
+static int enough_values(const double *x, int count, int order, double width)
 {
     enum { MAX_VALUES = 100 };
     double even[MAX_VALUES];
@@ -92,7 +73,9 @@ static int enough_for_order(const double *x, int count, int order)
     for (int n = YPI_RELATION_POINTS; n <= MAX_VALUES; n++) {
         for (int i = 0; i < n; i++)
             even[i] = low + (high - low) * i / (n - 1);
-        if (2 * order_reach(even, n, order, &nearest) < 1)
+        double reach = order < 0 ? ypi_line_reach(even, (size_t)n, ASSUMED_SCATTER)
+                                 : order_reach(even, n, order, &nearest);
+        if (2 * reach < width)
             return n;
     }
     return 0;
@@ -104,7 +87,7 @@ static char *order_undecidable(const struct yp_case *relation, const double *x, 
     int nearest = 0;
     if (count == 0 || order < 0 || 2 * order_reach(x, count, order, &nearest) < 1)
         return NULL;
-    int enough = enough_for_order(x, count, order);
+    int enough = enough_values(x, count, order, 1);
     char number[32];
     snprintf(number, sizeof number, "%d values", enough);
     return ypi_format("cannot tell %s from %s where times scatter by %g %%; needed are %s over %s",
@@ -121,7 +104,7 @@ char *ypi_relation_undecidable_by(const struct yp_case *relation, const double *
     double reach = ypi_line_reach(x, (size_t)count, ASSUMED_SCATTER);
     if (count == 0 || isinf(width) || 2 * reach < width)
         return NULL;
-    int enough = enough_values(x, count, width);
+    int enough = enough_values(x, count, -1, width);
     struct ypi_text why = {0};
     ypi_text_add(&why,
                  "cannot decide the budgets: where times scatter by %g %% the exponent is known "
