@@ -6,7 +6,7 @@
 
 YP_TEST(softmax, speed, .tags = "perf small", .axes = YP_AXES(yp_axis_int("columns", 100)),
         .budgets = YP_BUDGETS(yp_min_share("softmax", 0.01), yp_max_peak(YP_HOST, 2 * YP_MIB),
-                              yp_max_allocations(YP_HOST, 2)))
+                              yp_max_allocations(YP_HOST, 2), yp_min_bandwidth("softmax", 1e7)))
 {
     enum { ROWS = 2000 };
     size_t columns = (size_t)yp_int(t, "columns"), count = ROWS * columns;

@@ -23,7 +23,7 @@ YP_TEST(softmax, logs, .tags = "stress small", .setup = open_log, .teardown = cl
     float x[2] = {0, 0};
     softmax(1, 2, x, x);
     fprintf(yp_data(t), "%g %g\n", (double)x[0], (double)x[1]);
-    yp_expect(t, ftell(yp_data(t)) == 8, "%ld bytes were written", ftell(yp_data(t)));
+    yp_expect(t, ftell(yp_data(t)) == 8, "%s wrote %ld bytes", yp_id(t), ftell(yp_data(t)));
 }
 
 YP_TEST(softmax, of_nothing_but_minus_infinity, .tags = "stress small nightly",
