@@ -108,8 +108,7 @@ static void write_fact(void *arg, const char *key, const char *value)
     fprintf(out, "%s%c%s%c", key, '\0', value, '\0');
 }
 
-/* What it was born with is not its own: a lock or the end of a pipe would outlive its owner.
- */
+/* What it was born with is not its own: a lock or the end of a pipe would outlive its owner. */
 static void close_others(int fd)
 {
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);

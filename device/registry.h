@@ -8,9 +8,7 @@
  * process keeps it open until this one ends. The reason stays. */
 const char *ypi_device_absent(const char *name);
 
-/* Passes on the facts ("gpu.name", ...) of the first device that reported any. Both texts stay
- * valid.
- */
+/* Passes on the facts ("gpu.name", ...) of the first device that reported any. Both texts stay. */
 void ypi_device_facts(void (*tell)(void *arg, const char *key, const char *value), void *arg);
 
 /* One of them, of a device that was asked about and is there; NULL: it did not say. */

@@ -50,8 +50,7 @@ struct ypi_staging {
     struct yp_device *device;
     enum ypi_staging_mode mode;
     size_t arrays, bytes[YPI_STAGING_ARRAYS]; /* of each array at most */
-    /* The caller's, of `bytes` each, to be set before the first run; NULL: runs have no such array.
-     */
+    /* The caller's, of `bytes` each, to be set before the first run; NULL: no such array. */
     void *on_device[YPI_STAGING_SLOTS][YPI_STAGING_ARRAYS];
     void *on_host[YPI_STAGING_SLOTS][YPI_STAGING_ARRAYS]; /* page-locked, in `block` */
     void *block;

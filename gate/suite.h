@@ -28,8 +28,7 @@ bool ypi_suite_takes_turns(const struct ypi_suite *suite, const volatile bool *s
 
 /* The ids of the chosen cases, in the suite's order: *list and *count, both owned. None is no
  * error. An id that is wanted and not there is none either: another suite may have it. YP_IO: the
- * suite cannot be asked; YP_INVALID: it says what is wrong in the choice; YP_UNSUPPORTED: stopped.
- */
+ * suite cannot be asked; YP_INVALID: it refuses the choice; YP_UNSUPPORTED: stopped. */
 enum yp_status ypi_suite_list(const struct ypi_suite *suite, const struct ypi_choice *choice,
                               const volatile bool *stop, char ***list, int *count);
 

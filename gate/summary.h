@@ -26,8 +26,7 @@ int ypi_summary_exit(const struct ypi_comparisons *all);
  * count, and a line each with `verbose`. Ends with one line that says it all: "1 slower, 2 cannot
  * say, 37 same in 212 s". Columns and colours of a terminal as reports/format does. */
 void ypi_summary_text(FILE *out, const struct ypi_comparisons *all, bool verbose);
-/* A table for a comment in a code review. Names with `|`, `<`, backquotes and line ends do no harm.
- */
+/* A table for a comment in a code review; escapes `|`, `<`, backquotes and line ends of names. */
 void ypi_summary_markdown(FILE *out, const struct ypi_comparisons *all);
 /* Parts of the two above: what there is of one comparison; a line without control characters, which
  * would take hold of a terminal, after which the text is empty; what means nothing in a table. */

@@ -1,5 +1,4 @@
-/* A directory for what a gate needs while it runs: sockets, logs, histories of no interest later.
- */
+/* A directory for what a gate needs while it runs: sockets, logs and histories. */
 #pragma once
 
 #include <yieldpoint/device.h>

@@ -31,8 +31,7 @@ const char *ypi_plural(long long count);
 int ypi_put_line(const char *text, int width);
 /* All lines, `indent` blanks before each. */
 void ypi_put_lines(const char *text, int indent);
-/* The same, but on a terminal a long line is broken, and the first blanks are left to the caller.
- */
+/* The same, but on a terminal a long line is broken, and the caller writes the first blanks. */
 void ypi_put_text(const char *text, int indent);
 
 int ypi_line_columns(const char *text); /* of the first line */

@@ -14,8 +14,7 @@ void ypi_noise_print(const cJSON *measurement);
 
 /* Runs with their results, in one line each. */
 void ypi_runs_print(const cJSON *runs);
-/* What there is to say of a result, which may have more lines than one; "" when there is nothing.
- */
+/* What there is to say of a result, which may be several lines; "" when there is nothing. */
 void ypi_result_headline(const cJSON *result, char *out, size_t size);
 
 /* The name of the device and of what it is. `facts`: of the run. */

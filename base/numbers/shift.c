@@ -31,8 +31,7 @@ static double inflation(double correlation, size_t count)
     return (1 + r) / (1 - r);
 }
 
-/* The median of pairs, and the ranks that lie `half` away from it: beyond the last there is none.
- */
+/* The median of pairs, and the ranks that lie `half` away from it, none beyond the last. */
 static struct ypi_shift middle_of(const double *pairs, size_t count, double half)
 {
     double last = (double)count - 1;

@@ -219,8 +219,7 @@ static double value_of(uint64_t key)
 
 /* By bytes from the last to the first, those skipped that are the same in all. Samples are sorted
  * again and again while they are taken, and no comparison can be predicted: for 10,000 this
- * takes a tenth of the time of qsort. Gives the one of the two arrays that is sorted in the end.
- */
+ * takes a tenth of the time of qsort. Gives that of the two arrays which is sorted in the end. */
 static uint64_t *sort_keys(uint64_t *keys, uint64_t *other, size_t count)
 {
     size_t places[8][256] = {{0}};

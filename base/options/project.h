@@ -26,8 +26,7 @@ struct ypi_project {
 /* Finds the root and reads the file; of its sections [machine NAME] those where the pattern NAME
  * (as of a shell) fits the host's name, or the name that YIELDPOINT_MACHINE gives this machine;
  * none is no error, one that was asked for is to be there. False after telling stderr every line
- * that is wrong and what is allowed; *p is to be cleared then too.
- */
+ * that is wrong and what is allowed; *p is to be cleared then too. */
 bool ypi_project_read(struct ypi_project *p, const struct ypi_project_search *search);
 void ypi_project_clear(struct ypi_project *p);
 
@@ -35,8 +34,7 @@ void ypi_project_clear(struct ypi_project *p);
  * .git". The caller frees. */
 char *ypi_project_history_why(const struct ypi_project *p);
 
-/* The path of the nearest `file`, from the working directory upwards. NULL: none. The caller frees.
- */
+/* The path of the nearest `file`, from the working directory up; NULL: none. The caller frees. */
 char *ypi_nearest_above(const char *file);
 /* The same from the directory `from` upwards, as far as its path says. */
 char *ypi_nearest_from(const char *from, const char *file);

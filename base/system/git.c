@@ -133,8 +133,7 @@ static void copy_line(const char *from, char *to, size_t size)
     snprintf(to, size, "%.*s", (int)(length < size ? length : size - 1), from);
 }
 
-/* git-status(1), "Porcelain Format Version 2": head lines begin with '#', all others are changes.
- */
+/* git-status(1), "Porcelain Format Version 2": head lines begin with '#', others are changes. */
 static void parse(const char *text, struct ypi_git *out)
 {
     static const char oid[] = "# branch.oid ";

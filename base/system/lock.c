@@ -15,8 +15,7 @@ int ypi_machine_lock(FILE *tell, const volatile bool *stop)
     static const struct timespec pause = {.tv_nsec = 50000000};
     const char *given = getenv("YIELDPOINT_LOCK");
     const char *path = given != NULL && given[0] != '\0' ? given : USUAL_FILE;
-    /* Without O_CREAT first: in a sticky directory another user's file may not be opened with it.
-     */
+    /* Without O_CREAT first: a sticky directory refuses it for another user's file. */
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0644);

@@ -7,6 +7,6 @@
 #include <stdio.h>
 
 /* Waits for the lock, saying so on `tell` when it is held by another; polls `*stop`. Returns a
- * descriptor to close, or -1 when there is none to be had (reported on `tell`) or `*stop` was set.
+ * descriptor to close, or -1 when there is none to be had (reported on `tell`) or `*stop` is set.
  */
 int ypi_machine_lock(FILE *tell, const volatile bool *stop);

@@ -4,9 +4,7 @@
 #include <stdbool.h>
 #include <yieldpoint/device.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+YPI_BEGIN_C
 
 #define YPI_CUDA_PLUGIN "cuda"
 
@@ -23,6 +21,4 @@ struct ypi_cuda_plugin {
     enum yp_status (*open)(struct yp_device **out);
 };
 
-#ifdef __cplusplus
-}
-#endif
+YPI_END_C

@@ -61,8 +61,7 @@
 #define YPK_KERNEL(name_, type_, job_, ...) \
     static __global__ void __launch_bounds__(__VA_ARGS__) name_(const type_ job_)
 
-/* The same whose job stays in constant memory, for one that is indexed or too large for registers.
- */
+/* The same whose job stays in constant memory, for one that is indexed or larger than registers. */
 #define YPK_KERNEL_CONSTANT(name_, type_, job_, ...) \
     static __global__ void __launch_bounds__(__VA_ARGS__) name_(const __grid_constant__ type_ job_)
 

@@ -1,5 +1,4 @@
-/* Where builds lie: a directory each below .yieldpoint/gate, named by commit and way of building.
- */
+/* Where builds lie: a directory each below .yieldpoint/gate, named by commit and build. */
 #pragma once
 
 #include "gate/revision.h"

@@ -1,5 +1,4 @@
-/* How revisions are built: [gate] of yieldpoint.ini, the compilers and what the environment says.
- */
+/* How revisions are built: [gate] of yieldpoint.ini, the compilers and the environment. */
 #include "base/options/ini.h"
 #include "base/options/project.h"
 #include "base/system/program.h"

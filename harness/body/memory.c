@@ -1,5 +1,4 @@
-/* A case's memory: what yp_alloc() takes for it, and what is sent of it to the runner at the end.
- */
+/* A case's memory: what yp_alloc() takes for it, and what the runner is sent of it at the end. */
 #include "device/backend.h"
 #include "harness/body/state.h"
 

@@ -271,8 +271,7 @@ static bool read_stack(const struct ypi_target *target, pid_t thread, struct ypi
            memcmp(&at, &after, sizeof at) == 0;
 }
 
-/* One that runs is soon gone, or waits again; not those of a pool, which look for work all along.
- */
+/* One that runs is soon gone, or waits again; but those of a pool look for work all along. */
 static void note_left_thread(const struct ypi_target *target, const struct ypi_thread *thread,
                              double until)
 {

@@ -61,8 +61,7 @@ char *ypi_budget_problem(const struct yp_test *test, const struct yp_budget *bud
 /* Reports what is wrong with the budgets of the test and of its named cases. */
 void ypi_check_budgets(struct ypi_collecting *g);
 
-/* Works out what the case is held to, with its .budgets_of; false when that was reported as wrong.
- */
+/* Works out what the case is held to, with its .budgets_of; false: that was reported as wrong. */
 bool ypi_resolve_budgets(struct ypi_collecting *g, struct yp_case *c);
 
 /* NULL, or what is wrong with .fixtures or with a fixture's declaration; the caller frees. */

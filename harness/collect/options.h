@@ -1,5 +1,4 @@
-/* Reading the options of a run, and what they mean for processes and for the line that reproduces.
- */
+/* Reading the options of a run; what they mean for processes and for the line that reproduces. */
 #pragma once
 
 #include "harness/vocabulary/options.h"
@@ -13,8 +12,7 @@ void ypi_options_clear(struct ypi_options *o);
  * of the program's own that are wrong */
 const struct ypi_option *ypi_options_table(int *errors);
 void ypi_options_begin(struct ypi_options *o); /* as built in */
-/* Puts the options of the reporters into the table (harness/report/reporter.c). Returns their end.
- */
+/* Puts the options of the reporters into the table (report/reporter.c). Returns their end. */
 struct ypi_option *ypi_reporter_options(struct ypi_option *out, int group);
 bool ypi_option_is_usual(const struct ypi_options *o, const struct ypi_option *option);
 /* What follows from one option for another. False after telling stderr which do not fit. */

@@ -1,6 +1,5 @@
 #include "harness/criterion/socket.h"
 
-
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,8 +22,7 @@ enum { IN_THE_WAY = 113 };
 
 static volatile pid_t successor;
 
-/* By a runner of the same ID, which another namespace of processes may have beside the same /tmp.
- */
+/* By a runner of the same ID in another namespace of processes with the same /tmp. */
 static bool is_listened_at(const struct sockaddr_un *address)
 {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

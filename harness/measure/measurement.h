@@ -180,8 +180,7 @@ void ypi_accelerated_begin(struct yp_measurement *m);
 void ypi_accelerated_end(struct yp_measurement *m);
 /* After the events were read: whether the batch counts. One that does not is to be taken again. */
 bool ypi_accelerated_counts(struct yp_measurement *m, double seconds);
-/* After a warm-up of which the stream saw next to nothing: other streams are looked at once more.
- */
+/* After a warm-up of which the stream saw next to nothing: looks at other streams once more. */
 void ypi_accelerated_look_again(struct yp_measurement *m);
 /* Whether the batch was the first one, in which kernels are loaded: it warms the device up, and its
  * time says nothing of the next. */

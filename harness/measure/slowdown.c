@@ -1,5 +1,4 @@
-/* --slowdown: samples that take longer than their work, as a test of the budgets that watch them.
- */
+/* --slowdown: samples that take longer than their work, to test the budgets that watch them. */
 #include "base/system/clock.h"
 #include "harness/measure/measurement.h"
 

@@ -256,8 +256,7 @@ static bool read_memory(struct ypi_result *r, const char *bytes)
     return r->has_memory;
 }
 
-/* Forked children that returned from a function of the test: the first is named, all are counted.
- */
+/* Forked children that returned from a function of the test: names the first, counts all. */
 struct reader {
     struct ypi_result *r;
     int64_t *returned;

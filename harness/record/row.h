@@ -1,5 +1,4 @@
-/* Rows of the history: the statements that store them, kept ready, and the SQL that fields.h makes.
- */
+/* Rows of the history: the statements that store them, kept ready, and the SQL of fields.h. */
 #pragma once
 
 #include "base/text/text.h"

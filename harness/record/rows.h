@@ -19,7 +19,7 @@ int ypi_whole(const cJSON *object, const char *name);
 /* "" for null and for what is not there. */
 const char *ypi_text_of(const cJSON *object, const char *name);
 
-/* The row that a statement stands at, an object with a member for each column; owned by the caller.
+/* The row that a statement stands at, an object with a member for each column; the caller owns it.
  */
 cJSON *ypi_row_read(sqlite3_stmt *s);
 

@@ -148,8 +148,7 @@ struct told {
     bool any;
 };
 
-/* "a.c::t 'fit': 1.23 ms [1.2 ms, 1.31 ms] of 5, sd 3.1 %": the interval is that of ypi_estimate().
- */
+/* "a.c::t 'fit': 1.23 ms [1.2 ms, 1.31 ms] of 5, sd 3.1 %", with the interval of ypi_estimate(). */
 static void print_repeats(void *arg, const struct ypi_repeat *repeats, size_t count)
 {
     struct told *told = arg;

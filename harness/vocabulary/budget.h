@@ -15,8 +15,7 @@ struct ypi_verdict ypi_budget_judge(const struct ypi_result *r, const struct yp_
 void ypi_budget_judge_speed(struct ypi_verdict *v, const struct ypi_measured *m);
 
 /* Whether a speed is beyond what there is, so that it meets no budget of that kind: an iteration
- * that takes less than any processor does, or a share far above its ceiling (docs/measurement.md).
- */
+ * that takes less than any processor does, or a share far above its ceiling (measurement.md). */
 bool ypi_speed_is_impossible(const struct ypi_measured *m, enum yp_budget_kind kind);
 
 /* How many times worse it could be and still be met: measured over limit where the limit is the

@@ -1,5 +1,4 @@
-/* The declarations that are linked into the program and into the shared libraries loaded with it.
- */
+/* The declarations linked into the program and into the shared libraries loaded with it. */
 #pragma once
 
 #include <stddef.h>
@@ -11,8 +10,7 @@ struct ypi_linked {
     const void *const *begin, *const *end;
 };
 
-/* The sections that YP_TEST and YP_OPTION fill, of the program or library that the includer is in.
- */
+/* The sections that YP_TEST and YP_OPTION fill, of the program or library that includes this. */
 #define YPI_LINKED_SECTION(name) \
     extern const void *const __start_##name[] __attribute__((weak, visibility("hidden"))); \
     extern const void *const __stop_##name[] __attribute__((weak, visibility("hidden")))

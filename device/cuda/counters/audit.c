@@ -164,8 +164,7 @@ void ypi_cuda_audit_close(void)
 
 /* -- counting ------------------------------------------------------------------------------- */
 
-/* A profiler is enabled anew for each configuration: CUPTI nowhere says that it takes a second one.
- */
+/* A profiler is enabled anew for each configuration: CUPTI does not say that it takes two. */
 static enum yp_status renew(void)
 {
     if (!now.used)

@@ -76,8 +76,7 @@ static int add(const struct ypi_cupti *c, void *host, const char **metrics, size
     return c->add(&p);
 }
 
-/* A metric that is refused leaves a host that refuses all others: each is asked of one of its own.
- */
+/* A host that refused a metric refuses all others: each is asked of a host of its own. */
 static enum yp_status ask(const struct ypi_cupti *c, const char *chip, const uint8_t *availability,
                           const char *metric, bool *known)
 {
