@@ -52,14 +52,19 @@ static void fill(struct yp_case *t, enum kind kind, size_t bytes, bool near)
 #define THREADS yp_axis_int("threads", 1, 2)
 #define TO_MEMORY YP_AXES(THREADS, yp_axis_int("mib", 512))
 
-YP_TEST(synth, words, .tags = "perf small", .axes = TO_MEMORY,
-        .budgets = YP_BUDGETS(yp_min_share("make", 0.15)))
+/* One thread alone does not fill the memory: it has 0.24 by AVX2 and 0.43 to 0.7 by AVX-512, two
+ * have 0.46 to 0.9. */
+static void memory_floor(const struct yp_case *c, struct yp_budgets *out)
+{
+    yp_budget_add(out, yp_min_share("make", yp_int(c, "threads") > 1 ? 0.3 : 0.15));
+}
+
+YP_TEST(synth, words, .tags = "perf small", .axes = TO_MEMORY, .budgets_of = memory_floor)
 {
     fill(t, WORDS, MEMORY, false);
 }
 
-YP_TEST(synth, curand, .tags = "perf small", .axes = TO_MEMORY,
-        .budgets = YP_BUDGETS(yp_min_share("make", 0.15)))
+YP_TEST(synth, curand, .tags = "perf small", .axes = TO_MEMORY, .budgets_of = memory_floor)
 {
     fill(t, CURAND, MEMORY, false);
 }
