@@ -3,8 +3,7 @@
  * A pixel has data when it is finite in some channel. A channel is valid when it is finite in at
  * least half of the pixels that have data and not constant there; a pixel when it has data and is
  * finite in all valid channels. */
-#ifndef SUITES_CUBE_STATISTICS_H
-#define SUITES_CUBE_STATISTICS_H
+#pragma once
 
 #include <stddef.h>
 #include <yieldpoint/device.h>
@@ -51,5 +50,3 @@ size_t cube_statistics_bytes(const struct cube_view *cube);
 /* YP_INVALID when no pixel has data, or none is finite in all valid channels. */
 enum yp_status cube_statistics(struct yp_device *device, const struct cube_view *cube,
                                struct cube_statistics *out);
-
-#endif

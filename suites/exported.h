@@ -1,7 +1,6 @@
 /* Files as `yieldpoint synth` makes them for a user, and what they hold. They lie in the case's
  * directory in memory, and are named without it. */
-#ifndef SUITES_EXPORTED_H
-#define SUITES_EXPORTED_H
+#pragma once
 
 #include "suites/file_tiles.h"
 
@@ -18,5 +17,3 @@ float *exported_array(struct yp_case *t, const char *name, size_t *rows, size_t 
 /* All values of an ENVI file, scaled to the unit it names, which the case owns; *info has no
  * pointers but for wavelengths and fwhm, which are the case's too, NULL where it has none. */
 float *exported_cube(struct yp_case *t, const char *name, struct synth_cube_info *info);
-
-#endif

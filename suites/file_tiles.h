@@ -1,6 +1,5 @@
 /* Cubes in a file as the input of a detector, and files of scenes for cases that read. */
-#ifndef SUITES_FILE_TILES_H
-#define SUITES_FILE_TILES_H
+#pragma once
 
 #include "suites/scene_tiles.h"
 #include "synth/cube/cube.h"
@@ -30,5 +29,3 @@ void scene_tiles_write(const struct scene_tiles *tiles, struct yp_case *t, const
 
 /* Shape and wavelengths of a scene's file; format, type and interleave are the caller's to set. */
 struct synth_cube_info scene_tiles_info(const struct scene_tiles *tiles);
-
-#endif

@@ -1,6 +1,5 @@
 /* The language model and a trainer of it, over sequences of synth/tokens. */
-#ifndef SUITES_LM_TRAINING_H
-#define SUITES_LM_TRAINING_H
+#pragma once
 
 #include "models/lm/train.h"
 #include "synth/tokens/tokens.h"
@@ -23,5 +22,3 @@ void lm_training_close(struct lm_training *f);
 
 /* Initial weights of the case's seed on its device, which the case owns. */
 float *lm_training_weights(struct yp_case *t, const struct lm_config *config);
-
-#endif

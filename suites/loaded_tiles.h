@@ -1,6 +1,5 @@
 /* Tiles of a scene, generated ahead by the workers of a loader, as the input of a detector. */
-#ifndef SUITES_LOADED_TILES_H
-#define SUITES_LOADED_TILES_H
+#pragma once
 
 #include "models/data/loader.h"
 #include "suites/scene_tiles.h"
@@ -22,5 +21,3 @@ void loaded_tiles_close(struct loaded_tiles *loaded);
 
 /* Rewinds for the next pass; `arg` is a struct loaded_tiles, so that it can be a .reset. */
 void loaded_tiles_rewind(void *arg);
-
-#endif

@@ -1,6 +1,5 @@
 /* A cube that is in memory already as a source, as one tile or as several. */
-#ifndef SUITES_MEMORY_TILES_H
-#define SUITES_MEMORY_TILES_H
+#pragma once
 
 #include "models/rx/rx.h"
 
@@ -51,5 +50,3 @@ static inline struct rx_source memory_tiles_source(struct memory_tiles *tiles)
                               .yield = memory_tiles_yield,
                               .arg = tiles};
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The operator table as axes: every operator, shape and precision of models/nn, on every device
  * that an entry has versions for. */
-#ifndef SUITES_OPERATORS_H
-#define SUITES_OPERATORS_H
+#pragma once
 
 #include "models/nn/point.h"
 
@@ -32,5 +31,3 @@ struct nn_point *operators_point_at(struct yp_case *t, const struct nn_operator 
 
 /* Runs a pass on the device and compares its outputs with the oracle, tensor by tensor. */
 void operators_check(struct yp_case *t, struct nn_point *point, enum nn_pass pass);
-
-#endif

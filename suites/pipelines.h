@@ -1,6 +1,5 @@
 /* Pipelines of cases, and plain loops in double as what is right. An error ends the case. */
-#ifndef SUITES_PIPELINES_H
-#define SUITES_PIPELINES_H
+#pragma once
 
 #include "models/rx/pipeline/nodes.h"
 
@@ -24,5 +23,3 @@ double plain_gradient(struct yp_case *t, const struct rx_pipeline_options *optio
 /* The root mean square error of scores relative to that of plain loops in double. */
 double scores_off(struct yp_case *t, const struct rx_pipeline_options *options,
                   const struct rx_tile *tile, const double *at, const float *scores);
-
-#endif

@@ -1,6 +1,5 @@
 /* Linear algebra of few channels in plain loops, in double: what is right. */
-#ifndef SUITES_PLAIN_LINEAR_H
-#define SUITES_PLAIN_LINEAR_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -39,5 +38,3 @@ static inline double whiten(const double *l, const double *mean, const double *x
     }
     return sum;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * part of a cube and another one: the last tile of a cube may be shorter, or a tile consists of
  * whole cubes where two or more fit, and the last tile may have fewer. A tile is generated when it
  * is requested and is not kept; on a GPU one launch generates it there. */
-#ifndef SUITES_SCENE_TILES_H
-#define SUITES_SCENE_TILES_H
+#pragma once
 
 #include "models/rx/rx.h"
 #include "synth/scene/scene.h"
@@ -135,5 +134,3 @@ struct kept_tiles {
 /* Also sets the case's data hash, by 4 MiB of the host's memory where the device is another. The
  * structure must stay where it is. */
 void kept_tiles_open(struct kept_tiles *kept, struct yp_case *t, const struct scene_tiles *tiles);
-
-#endif

@@ -1,7 +1,6 @@
 /* The least work of random numbers and scenes, for the bounds of a measurement. Operations are
  * those of YP_INT32 and YP_FP32: an addition, a multiplication or what takes as long. */
-#ifndef SUITES_SCENE_WORK_H
-#define SUITES_SCENE_WORK_H
+#pragma once
 
 #include "suites/scene_tiles.h"
 
@@ -42,5 +41,3 @@
 #define FIT_WORK(scale_) \
     YP_WORK(SCALE_WORK(scale_), yp_then(), \
             yp_work(YP_FP32, scale_values(scale_) * (double)((scale_)->channels + 1)))
-
-#endif

@@ -1,6 +1,5 @@
 /* How far results are off. */
-#ifndef YIELDPOINT_SUITES_SCORE_ERROR_H
-#define YIELDPOINT_SUITES_SCORE_ERROR_H
+#pragma once
 
 #include <math.h>
 #include <stdlib.h>
@@ -55,5 +54,3 @@ static inline double relative_error_99(struct yp_case *t, const float *scores, c
     qsort(errors, count, sizeof *errors, score_error_order);
     return errors[count * 99 / 100];
 }
-
-#endif

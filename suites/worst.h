@@ -1,6 +1,5 @@
 /* The worst of several deviations. */
-#ifndef YIELDPOINT_SUITES_WORST_H
-#define YIELDPOINT_SUITES_WORST_H
+#pragma once
 
 #include <math.h>
 
@@ -9,5 +8,3 @@ static inline double worse(double a, double b)
 {
     return isnan(a) || a >= b ? a : b;
 }
-
-#endif

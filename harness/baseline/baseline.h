@@ -1,7 +1,6 @@
 /* Baselines: learned from the history, kept in files, given to the cases of a run. docs/budgets.md
  * says what they mean. */
-#ifndef YPI_BASELINE_ROOM_H
-#define YPI_BASELINE_ROOM_H
+#pragma once
 
 #include "harness/record/environment.h"
 #include "harness/vocabulary/baseline.h"
@@ -121,5 +120,3 @@ struct ypi_attached {
 bool ypi_baselines_attach(struct ypi_attached *out, const struct ypi_options *o,
                           const struct ypi_environment *e, struct yp_case *const *cases, int count);
 void ypi_attached_clear(struct ypi_attached *attached);
-
-#endif

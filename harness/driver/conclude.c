@@ -7,7 +7,6 @@
 #include "harness/driver/sweep.h"
 #include "harness/run/ending.h"
 
-
 /* The last word on an item, from all of its processes. */
 static void conclude(struct ypi_runner *run, struct ypi_item *item)
 {

@@ -3,7 +3,6 @@
 #include "base/system/clock.h"
 #include "base/text/text.h"
 
-
 void ypi_run_stop(struct ypi_runner *run)
 {
     run->stopped = true;

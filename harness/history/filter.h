@@ -1,6 +1,5 @@
 /* A filter of results in SQL. */
-#ifndef YPI_FILTER_H
-#define YPI_FILTER_H
+#pragma once
 
 #include "base/text/text.h"
 #include "harness/history/history.h"
@@ -20,5 +19,3 @@ struct ypi_where {
  * into `w`, neither of which may move. */
 bool ypi_where_make(struct ypi_where *w, sqlite3 *db, const struct ypi_filter *filter);
 void ypi_where_free(struct ypi_where *w);
-
-#endif

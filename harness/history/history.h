@@ -1,8 +1,7 @@
 /* The history as other parts of the program use it: what reports/, machine/ and gate/ may include
  * of the harness. Rows and documents are JSON objects with the names of fields.h, as read from the
  * file: nothing here knows the harness's own structs. */
-#ifndef YPI_STORE_H
-#define YPI_STORE_H
+#pragma once
 
 #include "base/options/option.h"
 #include "harness/record/rows.h"
@@ -234,5 +233,3 @@ struct ypi_limit {
  * lacks. The file is replaced at once or stays as it is; nothing is written without a change. YP_IO
  * where it cannot be; YP_INVALID after telling stderr what is wrong in the file. */
 enum yp_status ypi_limits_write(const char *path, struct ypi_limit *list, int count, bool add);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a kind of machine reached before, beside what this run reached. */
-#ifndef YPI_JUDGE_BASELINE_H
-#define YPI_JUDGE_BASELINE_H
+#pragma once
 
 #include "base/text/text.h"
 #include "harness/judge/judge.h"
@@ -24,5 +23,3 @@ void ypi_compare_exact(struct ypi_result *r, const struct ypi_judging *how);
 /* Notes: what was undecided for a slower state of the machine, what has become much better, and
  * under --baseline=report what has become worse. */
 void ypi_note_baselines(struct ypi_result *r);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the verdicts mean for a case: its outcome, and whether fresh processes have to be asked. */
-#ifndef YPI_JUDGE_H
-#define YPI_JUDGE_H
+#pragma once
 
 #include "harness/vocabulary/options.h"
 #include "harness/vocabulary/result.h"
@@ -31,5 +30,3 @@ void ypi_conclude(struct ypi_result *r, const struct ypi_judging *how,
 
 /* Both at once, without any confirmation. */
 void ypi_judge(struct ypi_result *r, const struct ypi_judging *how);
-
-#endif

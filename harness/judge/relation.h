@@ -1,6 +1,5 @@
 /* What the relations between the cases of a run find. */
-#ifndef YPI_RELATION_H
-#define YPI_RELATION_H
+#pragma once
 
 #include "harness/vocabulary/relation.h"
 #include "harness/vocabulary/result.h"
@@ -36,5 +35,3 @@ void ypi_relation_findings_clear(struct ypi_relation_findings *findings);
  * `findings` are all that there are; NULL: they are not wanted. */
 bool ypi_relation_evaluate(const struct ypi_relation_input *input, struct ypi_result *r,
                            struct ypi_relation_findings *findings);
-
-#endif

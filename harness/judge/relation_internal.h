@@ -1,6 +1,5 @@
 /* What the parts of a relation share: relation.c and relation_*.c. */
-#ifndef YPI_RELATION_INTERNAL_H
-#define YPI_RELATION_INTERNAL_H
+#pragma once
 
 #include "base/numbers/order.h"
 #include "harness/judge/relation.h"
@@ -99,5 +98,3 @@ void ypi_relation_ratio_over(struct ypi_relation_work *w);
 void ypi_relation_value_ratio(struct ypi_relation_work *w);
 void ypi_relation_growth(struct ypi_relation_work *w);
 void ypi_relation_same_hash(struct ypi_relation_work *w);
-
-#endif

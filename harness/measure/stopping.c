@@ -28,9 +28,8 @@ static double relative_half(const struct ypi_estimate *e)
 static bool is_narrow(const struct ypi_measured *m)
 {
     return relative_half(&m->estimate) <= BASELINE_PRECISION &&
-           (m->share_count == 0 ||
-            (m->share_count >= SHARES_LEAST &&
-             relative_half(&m->share_estimate) <= BASELINE_PRECISION));
+           (m->share_count == 0 || (m->share_count >= SHARES_LEAST &&
+                                    relative_half(&m->share_estimate) <= BASELINE_PRECISION));
 }
 
 /* `still`: the interval will not become narrower. */

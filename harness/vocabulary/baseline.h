@@ -1,6 +1,5 @@
 /* What a kind of machine reached for a case before: what a later run is compared with. */
-#ifndef YPI_BASELINE_H
-#define YPI_BASELINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ char *ypi_baseline_text(const struct ypi_baseline *b);
 char *ypi_baseline_exact_text(const struct ypi_result *r, const char *name);
 
 void ypi_baseline_clear(struct ypi_baseline *b);
-
-#endif

@@ -11,8 +11,7 @@
  * is making at that moment. So no order of requests, from however many threads, can lock up, and a
  * consumer that is faster than the workers helps them. Ascending order (in each of several parts
  * too) makes best use of what was made ahead; for a shuffled pass let the callback permute. */
-#ifndef DATA_LOADER_H
-#define DATA_LOADER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -106,5 +105,3 @@ struct data_loader_statistics {
 };
 
 void data_loader_statistics(struct data_loader *loader, struct data_loader_statistics *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the parts of the loader share; not for users of loader.h. */
-#ifndef DATA_LOADER_INTERNAL_H
-#define DATA_LOADER_INTERNAL_H
+#pragma once
 
 #include "base/system/arena.h"
 #include "models/data/loader.h"
@@ -95,5 +94,3 @@ void ypi_loader_stop_clock(struct ypi_loader_worker *w); /* of a worker's waitin
 
 /* As many as the system gives. YP_INVALID when it is a processor of the list that fails. */
 enum yp_status ypi_loader_start(struct data_loader *l);
-
-#endif

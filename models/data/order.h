@@ -1,6 +1,5 @@
 /* Items by their indices: in a random order, or a part for training and a part for validation. */
-#ifndef DATA_ORDER_H
-#define DATA_ORDER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ size_t data_validation_count(size_t items, double part);
 /* Writes 0 .. items - 1 into `order` (items): first those for training, then the `validation` that
  * come last by stream 0 of the seed; each part ascends. */
 void data_split(uint64_t seed, size_t items, size_t validation, uint32_t *order);
-
-#endif

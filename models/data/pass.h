@@ -1,7 +1,6 @@
 /* Items worked on in parallel, in any order, and merged one at a time, in the order of their
  * indices: the result has the same bits for every number of workers. */
-#ifndef YPI_DATA_PASS_H
-#define YPI_DATA_PASS_H
+#pragma once
 
 #include <stddef.h>
 #include <yieldpoint/device.h>
@@ -31,5 +30,3 @@ struct ypi_pass {
  * the order of indices, and no item from that one on was merged. Items begin in that order; inside
  * one, omp_get_max_threads() is 1. Takes no accounted memory. */
 enum yp_status ypi_pass_run(const struct ypi_pass *pass);
-
-#endif

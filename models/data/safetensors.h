@@ -3,8 +3,7 @@
  * order of the machine's memory on little-endian ones. What the header says is checked before
  * anything is read: sizes that are not the shape's, ranges that overlap, leave gaps or go beyond
  * the file's end. A tensor of a type that is not known here, as BOOL, makes no file unreadable. */
-#ifndef DATA_SAFETENSORS_H
-#define DATA_SAFETENSORS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,5 +83,3 @@ enum yp_status safetensors_write(struct safetensors_writer *writer, size_t i, ui
 enum yp_status safetensors_finish(struct safetensors_writer *writer);
 /* Leaves nothing. NULL is allowed. */
 void safetensors_abandon(struct safetensors_writer *writer);
-
-#endif

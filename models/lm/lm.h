@@ -5,8 +5,7 @@
  * then rmsnorm and the head, logits or their cross-entropy with labels. It is the model of
  * Stanford's course CS336 (assignment 1), whose names its tensors have, in operators of models/nn.
  */
-#ifndef LM_LM_H
-#define LM_LM_H
+#pragma once
 
 #include "models/nn/model/model.h"
 
@@ -104,5 +103,3 @@ enum yp_status lm_pass(struct lm *lm, const struct lm_batch *batch, const void *
 /* Where the result is on the device: logits (batch, context, vocabulary), of bf16 in that
  * precision, or losses (batch, context). Doubles of an oracle, and floats else. */
 const void *lm_result(const struct lm *lm);
-
-#endif

@@ -1,6 +1,5 @@
 /* Memory and work of a pass, known before anything is taken. */
-#ifndef LM_PLAN_H
-#define LM_PLAN_H
+#pragma once
 
 #include "models/lm/train.h"
 
@@ -32,5 +31,3 @@ enum yp_status lm_plan(const struct lm_options *options, enum lm_work work,
 enum yp_status lm_plan_fitting(const struct lm_options *options, enum lm_work work,
                                const struct train_config *config, size_t limit, size_t *batch,
                                size_t *context);
-
-#endif

@@ -1,7 +1,6 @@
 /* A language model as a trainer's objective: items are sequences, whose tokens a source gives by
  * number. Parameters are one vector of lm_parameters() floats, its tensors those of lm_tensor(). */
-#ifndef LM_TRAIN_H
-#define LM_TRAIN_H
+#pragma once
 
 #include "models/lm/lm.h"
 #include "models/train/trainer.h"
@@ -37,5 +36,3 @@ struct train_objective lm_trainee_objective(struct lm_trainee *trainee);
 
 /* The tensors that decay by convention spares: the gains of the norms. */
 struct train_set lm_no_decay(const struct lm_config *config);
-
-#endif

@@ -1,6 +1,5 @@
 /* What an object that contains a ranking uses. */
-#ifndef YPI_METRICS_INTERNAL_H
-#define YPI_METRICS_INTERNAL_H
+#pragma once
 
 #include "base/system/arena.h"
 #include "models/metrics/metrics.h"
@@ -8,5 +7,3 @@
 /* A ranking inside a block that is somebody else's, who must not destroy it; NULL while the arena
  * only counts. */
 struct metrics_ranking *ypi_metrics_ranking_take(struct ypi_arena *arena, size_t targets);
-
-#endif

@@ -1,7 +1,6 @@
 /* Judging detections. Counts are exact and add up over tiles, in any order. What does not exist (a
  * ratio over nothing) is NaN, which meets no budget; scikit-learn would say 0 and warn. */
-#ifndef METRICS_H
-#define METRICS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -133,5 +132,3 @@ void metrics_calibration_result(const struct metrics_calibration *calibration,
 enum yp_status metrics_kolmogorov(struct yp_device *device, const float *scores,
                                   const uint8_t *labels, size_t n, size_t freedom,
                                   double *distance);
-
-#endif

@@ -1,6 +1,5 @@
 /* Arrays of float from bf16 and back, and from 8 bits. */
-#ifndef NN_CONVERT_H
-#define NN_CONVERT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ void nn_narrow(const float *value, size_t count, uint16_t *out); /* to the neare
  * `value`. */
 void nn_round_bf16(const float *value, size_t count, float *out);
 void nn_round_fp16(const float *value, size_t count, float *out);
-
-#endif

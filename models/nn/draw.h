@@ -1,6 +1,5 @@
 /* What fills the inputs of an operator, and reads its results, for point.c. */
-#ifndef NN_DRAW_H
-#define NN_DRAW_H
+#pragma once
 
 #include "base/numbers/splitmix.h"
 #include "models/nn/operator.h"
@@ -15,5 +14,3 @@ float nn_round(double value, enum nn_type type);
 /* Element i of an array of the type; reading is of float and bf16 alone. */
 void nn_store(void *to, enum nn_type type, size_t i, double value);
 float nn_load(const void *from, enum nn_type type, size_t i);
-
-#endif

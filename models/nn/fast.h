@@ -2,8 +2,7 @@
  *
  * Chunks have a fixed size, so that sums are added up in the same order for any number of
  * threads. */
-#ifndef NN_FAST_H
-#define NN_FAST_H
+#pragma once
 
 #include "base/simd/simd.h"
 #include "models/nn/operator.h"
@@ -155,5 +154,3 @@ void nn_affine_vjp(const float *x, const float *dy, float shift, float gain, siz
 
 /* out (n, c) = x - middle, rows of c side by side. */
 void nn_centre(const float *x, const float *middle, size_t n, size_t c, float *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* Elementary functions in float that compilers make vector code of: no calls, no branches. For any
  * loop of an operator; the plain loops have the C library's. */
-#ifndef NN_MATHS_H
-#define NN_MATHS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ static inline float nn_max(const float *x, size_t n)
         high = x[i] > high ? x[i] : high;
     return high;
 }
-
-#endif

@@ -24,8 +24,7 @@
  * - int8: as bf16; integer products and sums are exact, scales are float.
  * A tensor of one number may be right by luck in plain float: it is held to the worst tensor's
  * plain error. */
-#ifndef NN_OPERATOR_H
-#define NN_OPERATOR_H
+#pragma once
 
 #include "models/nn/table.h"
 
@@ -230,5 +229,3 @@ enum nn_type nn_gradient_type(const struct nn_operator *op, const struct nn_vers
 /* Of one pass, as declared or, without a function, each tensor once. */
 double nn_bytes_moved(const struct nn_operator *op, const struct nn_shape *shape, enum nn_pass pass,
                       const struct nn_version *version);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Inputs come from the tensors' domains by (seed, tensor, index) alone, without a mathematics
  * library: the same bits on every machine. All memory is taken at creation. */
-#ifndef NN_POINT_H
-#define NN_POINT_H
+#pragma once
 
 #include "models/nn/operator.h"
 
@@ -63,5 +62,3 @@ void nn_point_gradient(struct nn_point *point, struct yp_gradient *gradient);
 
 /* An identity of the drawn data: a function of operator, shape, types and seed. */
 uint64_t nn_point_hash(const struct nn_point *point);
-
-#endif

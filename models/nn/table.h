@@ -1,7 +1,6 @@
 /* The operator table: one line an operator, whose file has the same name. Meson reads these lines
  * for the files, operators.c makes the table of them. */
-#ifndef NN_TABLE_H
-#define NN_TABLE_H
+#pragma once
 
 #define NN_OPERATORS(OPERATOR) \
     OPERATOR(adamw) \
@@ -24,5 +23,3 @@
     OPERATOR(selector) \
     OPERATOR(sum_squares) \
     OPERATOR(swiglu)
-
-#endif

@@ -1,6 +1,5 @@
 /* Numbers in the types of memory. */
-#ifndef NN_TYPES_H
-#define NN_TYPES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,5 +68,3 @@ NN_BOTH void *nn_from(const void *array, size_t i, bool bf16)
 {
     return (char *)(uintptr_t)array + i * (bf16 ? sizeof(uint16_t) : sizeof(float));
 }
-
-#endif

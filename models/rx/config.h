@@ -21,8 +21,7 @@
  * initial of [scaling] says so. What the chosen detector, optimiser or schedule does not take is
  * refused. Yes and no are true and false. A line that begins with # or ; is a comment; behind a
  * value a comment begins with a blank and ;, and # is a part of the value. */
-#ifndef RX_CONFIG_H
-#define RX_CONFIG_H
+#pragma once
 
 #include "models/rx/train.h"
 
@@ -51,5 +50,3 @@ enum yp_status rx_config_save(const struct rx_config *config, const char *path);
  * pipeline with others is then refused. Comments, order and max_error do not count; the trainer
  * compares its own settings, and names them. */
 uint64_t rx_config_identity(const struct rx_config *config);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of models/rx share. */
-#ifndef YPI_RX_INTERNAL_H
-#define YPI_RX_INTERNAL_H
+#pragma once
 
 #include "base/numbers/sort.h"
 #include "base/numbers/splitmix.h"
@@ -145,5 +144,3 @@ struct rx {
     const struct ypi_split_kernels *split; /* NULL: this precision splits nothing */
     const struct ypi_triangle_kernels *triangle;
 };
-
-#endif

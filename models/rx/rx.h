@@ -13,8 +13,7 @@
  * An object takes all of its memory in one accounted block when it is created and nothing later,
  * so out of memory is an answer of the create functions and of those that take a device. An
  * object serves one caller at a time; calls use the object's OpenMP threads themselves. */
-#ifndef RX_H
-#define RX_H
+#pragma once
 
 #include <yieldpoint/gradient.h>
 
@@ -269,5 +268,3 @@ void rx_loss_destroy(struct rx_loss *loss); /* NULL is allowed */
  * finite pixel. */
 enum yp_status rx_loss_gradient(struct rx_loss *loss, const struct rx_source *source,
                                 const float *parameters, double *mean, float *gradient);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Statistical phase: the caller fits its model to rx_training_source(training, TRAIN_TRAINING) and
  * hands the parameters to train_begin(). Gradient phase: train_run(). */
-#ifndef RX_TRAIN_H
-#define RX_TRAIN_H
+#pragma once
 
 #include "models/metrics/metrics.h"
 #include "models/rx/pipeline/nodes.h"
@@ -94,5 +93,3 @@ const struct rx_source *rx_training_source(const struct rx_training *training,
  * without logits. YP_INVALID: there are more targets than objective.targets. */
 enum yp_status rx_training_judge(struct rx_training *training, enum train_part part,
                                  const float *parameters, double *loss, struct rx_judgement *out);
-
-#endif

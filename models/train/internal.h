@@ -1,6 +1,5 @@
 /* What the files of training share. */
-#ifndef YPI_TRAIN_INTERNAL_H
-#define YPI_TRAIN_INTERNAL_H
+#pragma once
 
 #include "base/system/arena.h"
 #include "models/nn/operator.h"
@@ -136,5 +135,3 @@ double ypi_train_first_rate(const struct train_config *config);
 
 enum yp_status ypi_train_check(const char *what, const struct train_objective *objective,
                                const struct train_config *config);
-
-#endif

@@ -1,8 +1,7 @@
 /* The numbers of training, apart from any model: optimisers, clipping, loss scaling. All are
  * functions of their arguments alone; arrays are the caller's, in host memory where nothing else is
  * said. */
-#ifndef TRAIN_OPTIMISER_H
-#define TRAIN_OPTIMISER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -101,5 +100,3 @@ void train_scaling_start(const struct train_scaling *how, struct train_scaling_s
 /* After a step that was made (finite), or not because of its gradient. */
 void train_scaling_update(const struct train_scaling *how, struct train_scaling_state *state,
                           bool finite);
-
-#endif

@@ -1,6 +1,5 @@
 /* Learning rates over a run. All are functions of their arguments alone. */
-#ifndef TRAIN_SCHEDULE_H
-#define TRAIN_SCHEDULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ struct train_cosine {
  * and min_lr behind the last step: linear warm-up (Goyal et al., 2017, 2.2), then half a cosine
  * (Loshchilov and Hutter, 2017, formula 5, without restarts). */
 double train_cosine_rate(const struct train_cosine *how, uint64_t t, double lr);
-
-#endif

@@ -12,8 +12,7 @@
  * not of threads (as far as the objective's is not), of logging, of checkpoints, or of how often
  * the run was stopped, killed and resumed. Steps and the end of an epoch are whole or have not
  * happened. Times go to the watcher only. */
-#ifndef TRAIN_TRAINER_H
-#define TRAIN_TRAINER_H
+#pragma once
 
 #include "models/train/optimiser.h"
 #include "models/train/schedule.h"
@@ -248,5 +247,3 @@ struct train_log *train_log_create(struct yp_device *device, const char *path,
 enum yp_status train_log_destroy(struct train_log *log);
 
 bool train_log_watch(void *log, const struct train_event *event); /* for config.watch */
-
-#endif

@@ -1,6 +1,5 @@
 /* Budgets of cases beside what earlier processes measured of them. */
-#ifndef YPI_BUDGETS_H
-#define YPI_BUDGETS_H
+#pragma once
 
 #include "harness/history/history.h"
 #include "reports/budgets/suggest.h"
@@ -76,5 +75,3 @@ int ypi_budgets_write(const struct ypi_budgets *b, const struct ypi_budgets_writ
                       FILE *out);
 
 bool ypi_budget_is_loose(const struct ypi_budget_history *b, double looser);
-
-#endif

@@ -1,6 +1,5 @@
 /* A suite under --slowdown: do its budgets notice? */
-#ifndef YPI_PROBE_H
-#define YPI_PROBE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ struct ypi_probe {
  * the timed cases that no budget failed. An enum ypi_command_exit: YPI_COMMAND_NOTHING when there
  * are such, YPI_COMMAND_UNSELECTED when nothing was timed. */
 int ypi_probe(const struct ypi_probe *probe);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a limit should be, from the figures of earlier processes: numbers alone. */
-#ifndef YPI_SUGGEST_H
-#define YPI_SUGGEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ double ypi_prediction_bound(const double *figures, int count, bool lower, double
 /* Away from zero when `up` and positive, and so on: to 3 digits below 4 of the first digit, else
  * to 2, so that 2.5 % are lost at most. */
 double ypi_round_outwards(double value, bool up);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the cases that compare with other programs: their image, and how Python is called. */
-#ifndef SUITES_PERF_PEERS_H
-#define SUITES_PERF_PEERS_H
+#pragma once
 
 #include "models/rx/rx.h"
 
@@ -55,5 +54,3 @@ float peers_uniform(uint64_t seed, uint64_t index);
  * value that is off, elsewhere or of the other sign shows by as much as it is of the norm. */
 double peers_digest(const double *values, size_t count);
 double peers_digest_f32(struct yp_case *t, const float *values, size_t count);
-
-#endif

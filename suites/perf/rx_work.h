@@ -1,8 +1,7 @@
 /* The operations of the detector as measurements. Each has one name and declares the same useful
  * work wherever it is measured: "scene", "statistics", "score", "gradient step", "pipeline
  * step". */
-#ifndef SUITES_PERF_RX_WORK_H
-#define SUITES_PERF_RX_WORK_H
+#pragma once
 
 #include "models/rx/pipeline/nodes.h"
 #include "suites/scene_tiles.h"
@@ -67,5 +66,3 @@ void perf_measure(struct yp_case *t, const struct rx_work *work, perf_measuremen
 /* The same with the default scene at this scale; the source is set here. */
 void perf_scene(struct yp_case *t, struct scale scale, size_t tile_pixels, struct rx_work how,
                 perf_measurement *operation);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a user's cube has no data in: bands, and pixels. They are left out, counted and told. */
-#ifndef SUITES_STRESS_CUBE_GAPS_H
-#define SUITES_STRESS_CUBE_GAPS_H
+#pragma once
 
 #include "synth/cube/cube.h"
 
@@ -39,5 +38,3 @@ bool cube_gaps_any(const struct cube_gaps *gaps);
 /* Makes bands that are left out constant, which a detector masks and statistics do not count, and
  * pixels without data NaN in all bands. From any thread. */
 void cube_gaps_clear(const struct cube_gaps *gaps, float *values, size_t pixels);
-
-#endif

@@ -1,7 +1,6 @@
 /* A pipeline on the cubes of a scene and its trainer, on the case's device: on a GPU it makes the
  * scene, cube by cube, and works on it. */
-#ifndef SUITES_STRESS_TRAINING_H
-#define SUITES_STRESS_TRAINING_H
+#pragma once
 
 #include "models/rx/train.h"
 #include "suites/scene_tiles.h"
@@ -43,5 +42,3 @@ enum yp_status training_begin(struct training *f);
 /* Expects that a run which is left after 1, 3, 4 or 7 steps and goes on in a new trainer, and one
  * on a single thread, end in the same bits as one that is not. */
 void training_resumes(struct yp_case *t, const struct scale *s, const struct training_plan *plan);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the files of `yieldpoint synth`. */
-#ifndef YIELDPOINT_SYNTH_COMMAND_INTERNAL_H
-#define YIELDPOINT_SYNTH_COMMAND_INTERNAL_H
+#pragma once
 
 #include "base/options/option.h"
 #include "synth/cube/internal.h"
@@ -158,5 +157,3 @@ enum yp_status ypi_sidecars_write(const struct ypi_outputs *outputs, const struc
 /* Writes a small file atomically; without `replace` YP_IO when its name is taken. */
 enum yp_status ypi_write_whole(const char *path, const void *head, size_t head_size,
                                const void *data, size_t size, bool replace);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * ENVI: https://www.nv5geospatialsoftware.com/docs/ENVIHeaderFiles.html .npy:
  * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
-#ifndef YIELDPOINT_SYNTH_CUBE_FILE_H
-#define YIELDPOINT_SYNTH_CUBE_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -186,5 +185,3 @@ enum yp_status synth_cube_commit_all(struct synth_cube_writer *const *writers, s
 
 /* Leaves no file; NULL is allowed. One thread only. */
 void synth_cube_abandon(struct synth_cube_writer *writer);
-
-#endif

@@ -1,6 +1,5 @@
 /* The text of an ENVI header, parsed into the known keys. */
-#ifndef YIELDPOINT_SYNTH_ENVI_TEXT_H
-#define YIELDPOINT_SYNTH_ENVI_TEXT_H
+#pragma once
 
 #include "synth/cube/cube.h"
 
@@ -71,5 +70,3 @@ size_t ypi_envi_count(const char *value);
  * gains and offsets: (channels), the file's, or NULL where the header has neither. */
 enum yp_status ypi_envi_meaning(const struct ypi_envi_text *text, struct synth_cube_file *file,
                                 double *gains, double *offsets);
-
-#endif

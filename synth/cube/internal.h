@@ -1,6 +1,5 @@
 /* Shared by the files of synth/cube; not for users of cube.h. */
-#ifndef YIELDPOINT_SYNTH_CUBE_INTERNAL_H
-#define YIELDPOINT_SYNTH_CUBE_INTERNAL_H
+#pragma once
 
 #include "base/system/atomic_file.h"
 #include "synth/cube/cube.h"
@@ -108,5 +107,3 @@ enum yp_status ypi_envi_choose(const char *header, uint64_t bytes, enum synth_in
 
 /* Bytes of the header: before the values of a .npy, of the .hdr file with ENVI. */
 size_t ypi_cube_header_size(const struct synth_cube_info *info);
-
-#endif

@@ -1,7 +1,6 @@
 /* Words by cuRAND's own device functions, the reference for those of words_body.h. QUALIFIERS makes
  * them available on the host too. */
-#ifndef YIELDPOINT_SYNTH_CUDA_CURAND_WORDS_H
-#define YIELDPOINT_SYNTH_CUDA_CURAND_WORDS_H
+#pragma once
 
 #define QUALIFIERS static __inline__ __host__ __device__
 #include <curand_kernel.h>
@@ -23,5 +22,3 @@ YPI_INLINE void synth_curand_block(const struct synth_cuda_words *w, uint64_t bl
     words[2] = four.z;
     words[3] = four.w;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* A patch of SYNTH_CUVIS in three steps, with a barrier after each: its rows, the discs that reach
  * into it, its values. */
-#ifndef YIELDPOINT_SYNTH_CUDA_CUVIS_BODY_H
-#define YIELDPOINT_SYNTH_CUDA_CUVIS_BODY_H
+#pragma once
 
 #include "synth/cuda/patch.h"
 #include "synth/scene/cuvis_disc.h"
@@ -132,5 +131,3 @@ YPI_INLINE void synth_cuvis_values(const struct synth_cuda_job *job,
         if ((int32_t)walk.k < shared->rows[walk.y].units)
             synth_cuvis_quad(job, patch, shared, &walk, &kept, whole);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A block's patch, its rows, and the quads of values that a thread goes through. */
-#ifndef YIELDPOINT_SYNTH_CUDA_PATCH_H
-#define YIELDPOINT_SYNTH_CUDA_PATCH_H
+#pragma once
 
 #include "synth/cuda/work.h"
 
@@ -241,5 +240,3 @@ YPI_INLINE void synth_store_quad(const struct synth_cuda_job *job,
             out[i] = values->v[i];
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The values of a patch of SYNTH_SCENE, from the coefficients of its pixels (scene_pixel.h). */
-#ifndef YIELDPOINT_SYNTH_CUDA_SCENE_BODY_H
-#define YIELDPOINT_SYNTH_CUDA_SCENE_BODY_H
+#pragma once
 
 #include "synth/cuda/scene_pixel.h"
 
@@ -224,5 +223,3 @@ YPI_INLINE void synth_make_values(const struct synth_cuda_job *job, const struct
     for (; walk.y < job->scene.patch_rows; synth_walk_on(&job->scene, &walk, SIDE, whole))
         synth_make_quad(job, shared, &walk, &kept, materials, whole);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* What the ground has by option (scene/mixing_ground.inc): grain that is a field. A pixel computes
  * it for itself, since it is off by default and then costs no shared memory. */
-#ifndef YIELDPOINT_SYNTH_CUDA_SCENE_GROUND_H
-#define YIELDPOINT_SYNTH_CUDA_SCENE_GROUND_H
+#pragma once
 
 #include "synth/cuda/patch.h"
 #include "synth/scene/mixing_window.h"
@@ -68,5 +67,3 @@ YPI_INLINE float synth_shape_fill(const struct synth_cuda_scene *s, uint64_t cub
     return level *
            synth_covered(&s->shapes, &target, row - y * s->cell.by, column - x * s->cell.by);
 }
-
-#endif

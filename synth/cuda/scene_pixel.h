@@ -1,8 +1,7 @@
 /* A patch of SYNTH_SCENE in four steps, with a barrier after each: random numbers of the lattice
  * and of each pixel, the lattice interpolated for each row, the coefficients of each pixel, and the
  * values (scene_body.h). All but the values stays in shared memory. */
-#ifndef YIELDPOINT_SYNTH_CUDA_SCENE_PIXEL_H
-#define YIELDPOINT_SYNTH_CUDA_SCENE_PIXEL_H
+#pragma once
 
 #include "synth/cuda/scene_ground.h"
 #include "synth/scene/mixing_window.h"
@@ -371,5 +370,3 @@ YPI_INLINE void synth_make_pixels(const struct synth_cuda_job *job, const struct
     for (uint32_t y = thread / SIDE; y < job->scene.patch_rows; y += SYNTH_CUDA_THREADS / SIDE)
         synth_make_pixel(job, patch, shared, y, thread % SIDE, materials);
 }
-
-#endif

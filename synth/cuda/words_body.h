@@ -1,6 +1,5 @@
 /* Words and normals of a stream, a block of four at a time. */
-#ifndef YIELDPOINT_SYNTH_CUDA_WORDS_BODY_H
-#define YIELDPOINT_SYNTH_CUDA_WORDS_BODY_H
+#pragma once
 
 #include "synth/cuda/patch.h"
 
@@ -44,5 +43,3 @@ YPI_INLINE void synth_cuda_store_words(const struct synth_cuda_words *w, uint64_
         if (at + i >= 0 && (uint64_t)(at + i) < w->count)
             out[i] = four->w[i];
 }
-
-#endif

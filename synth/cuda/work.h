@@ -9,8 +9,7 @@
  * patch. Quads of several pixels cost more; they go to the last threads, so that few warps pay.
  *
  * The same text is compiled by nvcc and, for tests, by C compilers. */
-#ifndef YIELDPOINT_SYNTH_CUDA_WORK_H
-#define YIELDPOINT_SYNTH_CUDA_WORK_H
+#pragma once
 
 #include "base/random/normal.h"
 #include "synth/scene/internal.h"
@@ -135,5 +134,3 @@ static inline uint64_t synth_cuda_blocks(const struct synth_cuda_job *job)
         return 0;
     return blocks;
 }
-
-#endif

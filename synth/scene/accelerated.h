@@ -1,6 +1,5 @@
 /* Scenes on an accelerator, as scene.c knows them. */
-#ifndef YIELDPOINT_SYNTH_ACCELERATED_H
-#define YIELDPOINT_SYNTH_ACCELERATED_H
+#pragma once
 
 #include "synth/scene/internal.h"
 
@@ -14,5 +13,3 @@ enum yp_status ypi_scene_to_device(struct synth_scene *scene, struct yp_device *
 enum yp_status ypi_scene_tile_on_device(const struct synth_scene *scene, uint64_t cube,
                                         size_t cubes, size_t first_pixel, size_t pixels,
                                         float *values, const struct synth_truth *truth);
-
-#endif

@@ -1,6 +1,5 @@
 /* The discs of anomalies of SYNTH_CUVIS. */
-#ifndef YIELDPOINT_SYNTH_CUVIS_DISC_H
-#define YIELDPOINT_SYNTH_CUVIS_DISC_H
+#pragma once
 
 #include "base/random/portable.h"
 
@@ -29,5 +28,3 @@ YPI_INLINE int64_t synth_disc_reach(int64_t radius, int64_t down)
         reach--;
     return reach;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * out: (count), in the device's memory; fastest where it is aligned to 16 bytes and `first` is a
  * multiple of 4. YP_INVALID when device or out is NULL, YP_UNSUPPORTED when this build has no code
  * for the device; count may be 0. */
-#ifndef YIELDPOINT_SYNTH_DEVICE_STREAM_H
-#define YIELDPOINT_SYNTH_DEVICE_STREAM_H
+#pragma once
 
 #include "base/random/stream.h"
 
@@ -23,5 +22,3 @@ enum yp_status synth_device_words_curand(struct yp_device *device, uint64_t seed
 enum yp_status synth_device_words_by_curand(struct yp_device *device, struct ypi_stream stream,
                                             bool legacy, uint64_t first, size_t count,
                                             uint32_t *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the presets; not for users of scene.h. */
-#ifndef YIELDPOINT_SYNTH_SCENE_INTERNAL_H
-#define YIELDPOINT_SYNTH_SCENE_INTERNAL_H
+#pragma once
 
 #include "synth/scene/purpose.h"
 #include "synth/scene/scene.h"
@@ -100,5 +99,3 @@ void ypi_scene_band(const struct synth_scene *scene, uint64_t cube, size_t chann
                     size_t first_pixel, size_t pixels, float *values);
 void ypi_cuvis_band(const struct synth_scene *scene, uint64_t cube, size_t channel,
                     size_t first_pixel, size_t pixels, float *values);
-
-#endif

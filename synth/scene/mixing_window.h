@@ -1,6 +1,5 @@
 /* Interpolation of fields between the nodes of their lattice. */
-#ifndef YIELDPOINT_SYNTH_MIXING_WINDOW_H
-#define YIELDPOINT_SYNTH_MIXING_WINDOW_H
+#pragma once
 
 #include "base/random/portable.h"
 
@@ -24,5 +23,3 @@ YPI_INLINE void mixing_window(int32_t rest, float pitch, float weights[3])
     weights[1] = 0.471404523f + cosine;
     weights[2] = outer + sine;
 }
-
-#endif

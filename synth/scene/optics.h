@@ -1,7 +1,6 @@
 /* Optics between the scene and the sensor of a mixing scene: point spread, smile and keystone, each
  * off by default. scene.h says what they are. */
-#ifndef YIELDPOINT_SYNTH_OPTICS_H
-#define YIELDPOINT_SYNTH_OPTICS_H
+#pragma once
 
 #include "synth/scene/internal.h"
 
@@ -56,5 +55,3 @@ void ypi_mixing_truth(const struct synth_scene *scene, uint64_t cube, size_t pix
 /* The sensor's reading of one pixel whose light is scene->path and nothing else: scene->columns are
  * its own. values: standard normals in, readings out. */
 void ypi_mixing_read(const struct synth_scene *scene, float *values);
-
-#endif

@@ -1,6 +1,5 @@
 /* Which wavelengths a channel of a mixing scene sees, and how well. */
-#ifndef YIELDPOINT_SYNTH_PASSBAND_H
-#define YIELDPOINT_SYNTH_PASSBAND_H
+#pragma once
 
 #include "synth/scene/scene.h"
 
@@ -22,5 +21,3 @@ typedef void ypi_passband_see(void *arg, double offset, double weight);
  * shift_nm. Beyond the ends of the axis the light is that at the end. fwhm_nm 0: one point. */
 void ypi_passband_sample(const struct synth_spec *spec, size_t channel, double shift_nm,
                          ypi_passband_see *see, void *arg);
-
-#endif

@@ -1,6 +1,5 @@
 /* Which subsequence of a seed a random number of a cube comes from. */
-#ifndef YIELDPOINT_SYNTH_PURPOSE_H
-#define YIELDPOINT_SYNTH_PURPOSE_H
+#pragma once
 
 #include "base/random/philox.h"
 
@@ -30,5 +29,3 @@ YPI_INLINE struct ypi_stream synth_stream(uint64_t seed, uint64_t cube, enum syn
     struct ypi_stream stream = {seed, cube * SYNTH_PURPOSES + (uint64_t)purpose};
     return stream;
 }
-
-#endif

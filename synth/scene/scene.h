@@ -4,8 +4,7 @@
  * asked for in, on threads, on order, on the compiler or on the instruction set. A cube is height x
  * width pixels in row-major order, its channels beside each other (BIP); channels sample the
  * wavelength axis evenly, both ends included (one channel: its beginning). */
-#ifndef YIELDPOINT_SYNTH_SCENE_H
-#define YIELDPOINT_SYNTH_SCENE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -281,6 +280,4 @@ enum yp_status synth_scene_band(const struct synth_scene *scene, uint64_t cube, 
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

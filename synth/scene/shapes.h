@@ -6,8 +6,7 @@
  * overlap nor touch, and a pixel looks at one cell. Centres are uniform over a square of a whole
  * number of pixels, so with the cells' corner they are uniform over the cube: every point of it is
  * covered with the same probability. */
-#ifndef YIELDPOINT_SYNTH_SHAPES_H
-#define YIELDPOINT_SYNTH_SHAPES_H
+#pragma once
 
 #include "base/random/normal.h"
 #include "synth/scene/scene.h"
@@ -123,5 +122,3 @@ YPI_INLINE float synth_covered(const struct synth_shapes *shapes, const struct s
     }
     return YPI_MIN(sum * (1.0f / SYNTH_LINES), 1.0f);
 }
-
-#endif

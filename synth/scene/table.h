@@ -1,7 +1,6 @@
 /* Functions in double for the tables of a scene, from sums and products only, so that tables too
  * have the same bits everywhere; rounded to float they are right to the last place. */
-#ifndef YIELDPOINT_SYNTH_TABLE_H
-#define YIELDPOINT_SYNTH_TABLE_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -52,5 +51,3 @@ static inline double synth_table_sin_turns(double t)
 {
     return synth_table_cos_turns(t + 0.75);
 }
-
-#endif

@@ -5,8 +5,7 @@
  *
  * With order 2 a state is two tokens: nothing but the pair tells the next one, so that a model has
  * to look back. */
-#ifndef SYNTH_TOKENS_H
-#define SYNTH_TOKENS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void synth_tokens_sequence(const struct synth_tokens *spec, uint64_t sequence, s
 /* The least mean loss in nats that a model of this chain can have over labels 1 .. context of a
  * sequence: (order - 1) of them are nothing but equally likely. */
 double synth_tokens_loss(const struct synth_tokens *spec, size_t context);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * One thread at a time; what a test does wrong ends the process with a message.
  */
-#ifndef EMULATED_DEVICE_H
-#define EMULATED_DEVICE_H
+#pragma once
 
 #include "device/backend.h"
 #include "device/cuda/frame.h"
@@ -98,5 +97,3 @@ void emulated_call(int stream, void (*function)(const void *job), const void *jo
 
 extern const struct ypi_backend emulated_backend;
 struct yp_device *emulated_device(void); /* "emulated:0", one for the process */
-
-#endif

@@ -1,6 +1,5 @@
 /* What a test may ask of the fake runtime; see runtime.c. */
-#ifndef FAKE_CUDA_H
-#define FAKE_CUDA_H
+#pragma once
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
@@ -21,5 +20,3 @@ void fake_gate(cudaStream_t stream, unsigned *gate);
 
 /* Whether what was last written is still in the caches, to be written back. */
 bool fake_cache_is_dirty(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the targets share. Each is a file with LLVMFuzzerTestOneInput(); docs/fuzzing.md tells how
  * they are run. */
-#ifndef YPI_FUZZ_H
-#define YPI_FUZZ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ void fuzz_write(const char *path, const void *bytes, size_t size);
 
 /* Bytes of pairs of digits, up to the end of the word or of the room; returns how many. */
 size_t fuzz_hex(unsigned char *to, size_t room, const char *hex);
-
-#endif

@@ -1,6 +1,5 @@
 /* The table of opened.c. */
-#ifndef OPENED_H
-#define OPENED_H
+#pragma once
 
 #include <yieldpoint/device.h>
 
@@ -9,5 +8,3 @@ struct opened {
     /* 4 values through page-locked memory and the device's, by a stream of the plugin's own. */
     enum yp_status (*carry)(const float from[4], float to[4]);
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* The table of the example in include/yieldpoint/plugin.h. */
-#ifndef SCALE_H
-#define SCALE_H
+#pragma once
 
 #include <yieldpoint/device.h>
 
@@ -8,5 +7,3 @@ struct scale_cuda {
     /* x (n) becomes a x, in the device's memory. */
     enum yp_status (*scale)(struct yp_device *device, size_t n, float a, float *x);
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* What calls come to: a status, a message, memory of the CPU device. */
-#ifndef UNIT_STATUS_H
-#define UNIT_STATUS_H
+#pragma once
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -29,5 +28,3 @@ static inline struct yp_memory memory(void)
     yp_device_memory(yp_device_cpu(), &figures);
     return figures;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of the command share. */
-#ifndef LM_COMMAND_INTERNAL_H
-#define LM_COMMAND_INTERNAL_H
+#pragma once
 
 #include "models/lm/plan.h"
 
@@ -39,5 +38,3 @@ int ypi_lm_print_plan(const struct ypi_lm_request *request);
 
 /* One pass over the tokens of a file; an exit code. */
 int ypi_lm_pass(const struct ypi_lm_request *request);
-
-#endif

@@ -2,8 +2,7 @@
  * operators/attention.c for the formulas. Forward keeps a running maximum and sum (Dao et al.,
  * "FlashAttention", 2022). Backward goes over the tiles twice: by rows for dq, which also leaves
  * along = sum p (dy v^T) of each position, and by columns for dk and dv. */
-#ifndef NN_CUDA_ATTENTION_H
-#define NN_CUDA_ATTENTION_H
+#pragma once
 
 #include "device/cuda/frame.h"
 #include "models/nn/cuda/nn_cuda.h"
@@ -355,5 +354,3 @@ YPK_FUNCTION void attention_columns_vjp(const struct nn_cuda_attention *job, siz
             attention_put(job, job->dv, pair, j, t, own[YPK_OWN(t)].second);
     }
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* A matrix product by blocks of the result: GEMM_TILE x GEMM_TILE elements by GEMM_THREADS threads,
  * a square of GEMM_OWN x GEMM_OWN each, with GEMM_DEPTH of k in shared memory at a time. */
-#ifndef NN_CUDA_GEMM_H
-#define NN_CUDA_GEMM_H
+#pragma once
 
 #include "device/cuda/frame.h"
 #include "models/nn/cuda/nn_cuda.h"
@@ -101,5 +100,3 @@ YPK_FUNCTION void gemm_block(const struct nn_cuda_gemm *g, unsigned block,
     YPK_EACH (t, GEMM_THREADS)
         gemm_store(g, row, column, t, &own[YPK_OWN(t)]);
 }
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Sums are float's, in an order that the sizes alone decide. An index that is not allowed, which
  * the CPU would refuse, makes what depends on it NaN. */
-#ifndef NN_CUDA_H
-#define NN_CUDA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -144,6 +143,4 @@ struct nn_cuda {
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

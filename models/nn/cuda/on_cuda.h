@@ -1,7 +1,6 @@
 /* Operators on a GPU, for the entries of the table: the plugin's functions, and the versions made
  * of them. */
-#ifndef NN_ON_CUDA_H
-#define NN_ON_CUDA_H
+#pragma once
 
 #include "models/nn/cuda/nn_cuda.h"
 #include "models/nn/gemm/gemm.h"
@@ -53,5 +52,3 @@ enum yp_status nn_cuda_product(const struct nn_cuda *cuda, struct yp_device *dev
                  {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda_}, \
                  {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16, \
                   .work = work_cuda_, .types = types_, .gradients = gradients_}}
-
-#endif

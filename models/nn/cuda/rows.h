@@ -1,6 +1,5 @@
 /* What goes over rows of an array with a block each, and over columns with threads of their own. */
-#ifndef NN_CUDA_ROWS_H
-#define NN_CUDA_ROWS_H
+#pragma once
 
 #include "device/cuda/frame.h"
 #include "models/nn/cuda/nn_cuda.h"
@@ -154,5 +153,3 @@ YPK_FUNCTION void columns_merge(const struct nn_cuda_columns *job, size_t i)
         sum += job->work[group * job->c + i];
     job->sums[i] = (float)sum;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Matrix products on the CPU in float, bf16 and int8, by oneDNN where the machine has it and it is
  * the faster one, else by OpenBLAS. For operators; by as many threads as OpenMP gives. */
-#ifndef NN_GEMM_H
-#define NN_GEMM_H
+#pragma once
 
 #include "models/nn/operator.h"
 
@@ -53,5 +52,3 @@ static inline struct nn_gemm nn_gemm_of(size_t m, size_t n, size_t k, struct nn_
     return (struct nn_gemm){
         .m = m, .n = n, .k = k, .a = a, .b = b, .c = c, .add = add, .bias = bias};
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Matrix products by oneDNN, which is loaded when it is first asked for. */
-#ifndef NN_ONEDNN_H
-#define NN_ONEDNN_H
+#pragma once
 
 #include "models/nn/gemm/gemm.h"
 
@@ -9,5 +8,3 @@
 bool ypi_onednn_takes(const struct nn_gemm *gemm, int threads, size_t *bytes);
 
 enum yp_status ypi_onednn_gemm(const struct nn_gemm *gemm, void *work);
-
-#endif

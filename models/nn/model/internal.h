@@ -1,6 +1,5 @@
 /* What the parts of a model share; not for users of model.h. */
-#ifndef NN_MODEL_INTERNAL_H
-#define NN_MODEL_INTERNAL_H
+#pragma once
 
 #include "models/nn/model/model.h"
 
@@ -77,5 +76,3 @@ enum yp_status ypi_model_schedule(struct nn_model *model);
 /* ---- layout.c: offsets of pieces; pieces that are alive at the same place do not overlap ---- */
 
 void ypi_model_lay_out(struct nn_model *model);
-
-#endif

@@ -20,8 +20,7 @@
  * Memory is shared by tensors that are not needed at the same time. Parameters and their gradient
  * are one vector of floats each (doubles of an oracle), the caller's; a version that takes bf16 has
  * copies in the arena, which nn_model_pass() makes when asked to. */
-#ifndef NN_MODEL_H
-#define NN_MODEL_H
+#pragma once
 
 #include "models/nn/operator.h"
 
@@ -108,5 +107,3 @@ enum nn_model_flags {
  * fails. */
 enum yp_status nn_model_pass(struct nn_model *model, const void *parameters, void *gradient,
                              unsigned flags);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the elements of one step of AdamW share, for code that makes the step elsewhere. */
-#ifndef NN_ADAMW_H
-#define NN_ADAMW_H
+#pragma once
 
 /* Settings of the operator; `step` counts from 1, `factor` is that of clipping. */
 enum nn_adamw_setting {
@@ -25,5 +24,3 @@ struct nn_adamw_shared {
 };
 
 struct nn_adamw_shared nn_adamw_shared(const double setting[NN_ADAMW_SETTINGS]);
-
-#endif

@@ -8,8 +8,7 @@
  *   - of a panel's rows with all panels after it, in blocks;
  *   - of the tail's rows with all whole panels, so that no vector is mostly zeros.
  * The sums of a tile, in double, stand in the same order: see struct ypi_gram_shape. */
-#ifndef YPI_RX_GRAM_H
-#define YPI_RX_GRAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ const struct ypi_gram_kernels *ypi_gram_kernels_at(int rank);
  */
 void ypi_gram_merge(const struct ypi_gram_shape *shape, const double *sums, const double *left,
                     const double *right, double *m2);
-
-#endif

@@ -1,7 +1,6 @@
 /* Loops over pixels, or any other rows of `channels` floats, for the instruction sets of this
  * machine. */
-#ifndef YPI_PIXELS_H
-#define YPI_PIXELS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ size_t ypi_centre_finite(const struct ypi_pixel_kernels *kernels, const float *x
  * no such rank or the processor lacks it. */
 const struct ypi_pixel_kernels *ypi_pixel_kernels(void);
 const struct ypi_pixel_kernels *ypi_pixel_kernels_at(int rank);
-
-#endif

@@ -1,7 +1,6 @@
 /* Products of matrices that a core's second-level cache holds, by one thread: for work such as
  * attention's, which has many of them and threads of its own. */
-#ifndef YPI_NN_SMALL_H
-#define YPI_NN_SMALL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ struct nn_small_product {
 };
 
 void nn_small_product(const struct nn_small_product *product);
-
-#endif

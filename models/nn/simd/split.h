@@ -7,8 +7,7 @@
  * A term of a panel of gram.h is (pairs, width) words of 32 bits: channel c of pixels 2 k (low
  * bf16) and 2 k + 1 in word c of row k. Such a row is what VDPBF16PS takes, and 16 of them are what
  * TDPBF16PS takes as its second factor; transposed they are its first. */
-#ifndef YPI_RX_SPLIT_H
-#define YPI_RX_SPLIT_H
+#pragma once
 
 #include "models/nn/simd/gram.h"
 
@@ -37,5 +36,3 @@ const struct ypi_split_kernels *ypi_split_kernels(void);
 const struct ypi_split_kernels *ypi_split_kernels_at(int rank);
 /* Those of rank 4 (split_amx.c); there on x86-64 alone. */
 extern const struct ypi_split_kernels ypi_split_kernels_amx;
-
-#endif

@@ -1,6 +1,5 @@
 /* One term of a pair of pixels; see split.h. */
-#ifndef YPI_RX_SPLIT_TERM_H
-#define YPI_RX_SPLIT_TERM_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -28,5 +27,3 @@ ypi_split_term(float *restrict low, float *restrict high, size_t width, float *r
         memcpy(&out[i], &word, sizeof word);
     }
 }
-
-#endif

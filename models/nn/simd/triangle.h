@@ -2,8 +2,7 @@
  *
  * A few pixels are transposed, so that a vector holds one channel of many: then a row of L^-1 is
  * its own length long, and rows are taken in blocks held in registers. */
-#ifndef YPI_RX_TRIANGLE_H
-#define YPI_RX_TRIANGLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ struct ypi_triangle_kernels {
 /* As ypi_pixel_kernels() and ypi_pixel_kernels_at(). */
 const struct ypi_triangle_kernels *ypi_triangle_kernels(void);
 const struct ypi_triangle_kernels *ypi_triangle_kernels_at(int rank);
-
-#endif

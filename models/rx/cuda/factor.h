@@ -1,8 +1,7 @@
 /* A covariance's factor and what whitens by it, by one block of threads: what struct rxc_factor
  * says. The matrix and the inverse stay in the caches; a thread has a row of one or a column of the
  * other. */
-#ifndef RXC_FACTOR_H
-#define RXC_FACTOR_H
+#pragma once
 
 #include "models/rx/cuda/quadratic.h"
 
@@ -189,5 +188,3 @@ YPK_FUNCTION void rxc_factorise(const struct rxc_factor *job, struct rxc_factor_
         rxc_sum_squares(job, t);
     }
 }
-
-#endif

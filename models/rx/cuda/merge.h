@@ -1,8 +1,7 @@
 /* Blocks' sums to those of all, in double and in an order that only their number decides, by Chan's
  * formula (rx.h); and a loss's sums to its gradient. Most functions are one thread's work; what it
  * needs of others has been written by a kernel before it, or before a barrier. */
-#ifndef RXC_MERGE_H
-#define RXC_MERGE_H
+#pragma once
 
 #include "models/rx/cuda/products.h"
 #include "models/rx/cuda/quadratic.h"
@@ -317,5 +316,3 @@ YPK_FUNCTION void rxc_write_gradient(const struct rxc_loss *job, size_t at)
     }
     job->gradient[at] = (float)(value / n);
 }
-
-#endif

@@ -9,8 +9,7 @@
  * The centre is the mean of some pixels of the range, as in chunk.c: M2 = sum z z^T - m d d^T loses
  * nothing while d is small beside the range of values. Where it is not, or where the sample saw
  * nothing finite, the block goes once more around its mean. */
-#ifndef RXC_PRODUCTS_H
-#define RXC_PRODUCTS_H
+#pragma once
 
 #include "models/rx/cuda/rx_cuda.h"
 
@@ -492,5 +491,3 @@ YPK_FUNCTION void rxc_products(const struct rxc_gram *job, unsigned block, unsig
     YPK_EACH_XOR (t, threads, r.turn)
         rxc_write_range(&r, job, block, t);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * pixels, side by side, and the 16 rows' sums for each in registers. What lies above the diagonal
  * is left out but for the last slice of a row. Rows are dealt out so that every warp has about the
  * same number of slices. */
-#ifndef RXC_QUADRATIC_H
-#define RXC_QUADRATIC_H
+#pragma once
 
 #include "models/rx/cuda/rx_cuda.h"
 
@@ -329,5 +328,3 @@ YPK_FUNCTION void rxc_entry(unsigned i, unsigned *row, unsigned *k)
     *k = slice * RXC_ROWS + i % RXC_SLICE / RXC_ROWS;
     *row = block * RXC_ROWS + i % RXC_ROWS;
 }
-
-#endif

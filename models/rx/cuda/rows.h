@@ -1,7 +1,6 @@
 /* What a pipeline does to rows of pixels, by blocks of threads: products with a matrix, scores and
  * the sums that make a gradient. See rx_cuda.h for each job. */
-#ifndef RXC_ROWS_H
-#define RXC_ROWS_H
+#pragma once
 
 #include "models/rx/cuda/quadratic.h"
 
@@ -370,5 +369,3 @@ YPK_FUNCTION void rxc_add_parts(const struct rxc_parts *job, size_t at)
     }
     job->all[at] = sum;
 }
-
-#endif

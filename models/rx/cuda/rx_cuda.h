@@ -4,8 +4,7 @@
  *
  * All of it is for 1 .. RXC_CHANNELS channels: so many that the sums of one block of threads stay
  * on the chip. */
-#ifndef RX_CUDA_H
-#define RX_CUDA_H
+#pragma once
 
 #include "device/cuda/frame.h"
 
@@ -257,6 +256,4 @@ struct rx_cuda {
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

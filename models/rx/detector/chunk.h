@@ -1,7 +1,6 @@
 /* Mean, covariance and ends of a tile, chunk by chunk: pixels that stay in a core's cache while
  * their products are made. */
-#ifndef YPI_RX_CHUNK_H
-#define YPI_RX_CHUNK_H
+#pragma once
 
 #include "models/nn/simd/split.h"
 #include "models/nn/simd/triangle.h"
@@ -27,5 +26,3 @@ struct ypi_gram_shape ypi_rx_shape(size_t channels, enum rx_precision precision)
 /* Sets the sums, bounds and counts of the tile. */
 void ypi_rx_measure(const struct rx *rx, struct ypi_rx_scratch *own, const struct rx_tile *tile,
                     struct ypi_rx_accumulator *sums);
-
-#endif

@@ -1,6 +1,5 @@
 /* Some cubes of a source as a source. A cube is `tiles_per_cube` tiles that follow each other. */
-#ifndef RX_CUBES_H
-#define RX_CUBES_H
+#pragma once
 
 #include "models/rx/rx.h"
 
@@ -14,5 +13,3 @@ struct rx_cubes {
 
 /* Refers to `cubes` and all it points to. */
 struct rx_source rx_cubes_source(const struct rx_cubes *cubes);
-
-#endif

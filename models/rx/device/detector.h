@@ -1,8 +1,7 @@
 /* The detector and its loss on a GPU: the same objects, whose tiles are worked on by the plugin of
  * models/rx/cuda. Sums and the factor are made there; the host has copies of the statistics and of
  * the factor, and all that is said of them is said by it, as ever. */
-#ifndef YPI_RX_DEVICE_H
-#define YPI_RX_DEVICE_H
+#pragma once
 
 #include "device/staging.h"
 #include "models/rx/cuda/rx_cuda.h"
@@ -79,5 +78,3 @@ enum yp_status ypi_rx_device_factor(struct rx *rx, unsigned *failed, double *squ
 enum yp_status ypi_rx_device_score(struct rx *rx, const struct rx_source *source, float *scores);
 enum yp_status ypi_rx_device_gradient(struct ypi_rx_device *on, const struct rx_source *source,
                                       const float *parameters, double *mean, float *gradient);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of a pipeline on a device share. */
-#ifndef YPI_RX_DEVICE_PARTS_H
-#define YPI_RX_DEVICE_PARTS_H
+#pragma once
 
 #include "models/rx/device/pipeline.h"
 
@@ -109,5 +108,3 @@ enum yp_status ypi_rx_device_add_gram(struct ypi_rx_pipeline_device *d, size_t p
 
 enum yp_status ypi_rx_device_image(struct rx_pipeline *p, struct ypi_rx_lane *lane,
                                    const struct rx_tile *tile);
-
-#endif

@@ -1,8 +1,7 @@
 /* A pipeline whose tiles are worked on by a GPU. It is the object of pipeline/internal.h with one
  * lane and without what BLAS needs: the host prepares a call, the GPU makes scores and sums, and
  * from sums to the gradient the host goes on as ever. */
-#ifndef YPI_RX_DEVICE_PIPELINE_H
-#define YPI_RX_DEVICE_PIPELINE_H
+#pragma once
 
 #include "models/rx/device/detector.h"
 #include "models/rx/pipeline/internal.h"
@@ -20,5 +19,3 @@ void ypi_rx_pipeline_device_close(struct ypi_rx_pipeline_device *d);
  * have labels. */
 enum yp_status ypi_rx_pipeline_device_pass(struct rx_pipeline *p, const char *what,
                                            const struct rx_source *source, bool labelled);
-
-#endif

@@ -1,6 +1,5 @@
 /* An image in memory, for methods that ask where a pixel lies, and its pixels as a source. */
-#ifndef RX_METHODS_IMAGE_H
-#define RX_METHODS_IMAGE_H
+#pragma once
 
 #include "models/rx/rx.h"
 
@@ -37,5 +36,3 @@ enum yp_status rx_image_pixels(const struct rx_image *image, struct rx_image_til
  * that neighbour. */
 enum yp_status rx_image_differences(const struct rx_image *image, enum rx_neighbour neighbour,
                                     struct rx_image_tiles *tiles);
-
-#endif

@@ -16,8 +16,7 @@
  * 1e-14 or so of sum (y - base)^2; with the covariance's condition times that it stays far below
  * float. Cost of a pixel: about 13 C^2 / 2 operations for the sums, C^3 / 3 for Cholesky, whatever
  * the windows' size. */
-#ifndef RX_LOCAL_H
-#define RX_LOCAL_H
+#pragma once
 
 #include "models/rx/methods/image.h"
 
@@ -63,5 +62,3 @@ size_t rx_local_bytes(const struct rx_image *image, const struct rx_local_option
 enum yp_status rx_local(struct yp_device *device, const struct rx_image *image,
                         const struct rx_local_options *options, float *scores,
                         struct rx_local_summary *summary);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * w.z is summed in double, as (x - mu) . Sigma^-1 (t - mu); z.z is RX's score, in float, with what
  * rx.h says of it. Every result has the same bits for every number of threads. */
-#ifndef RX_MATCHED_H
-#define RX_MATCHED_H
+#pragma once
 
 #include "models/rx/rx.h"
 
@@ -47,5 +46,3 @@ void rx_matched_destroy(struct rx_matched *matched); /* NULL is allowed */
  * scores 0. */
 enum yp_status rx_matched_score(struct rx_matched *matched, const struct rx_source *source,
                                 enum rx_match match, float *scores);
-
-#endif

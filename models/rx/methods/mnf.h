@@ -11,8 +11,7 @@
  * The eigenproblem is solved in double, by Cholesky and LAPACK's dsygst and dsyevd; pixels are
  * transformed in float. Of a vector and its opposite the one is taken whose element of largest size
  * is positive. */
-#ifndef RX_MNF_H
-#define RX_MNF_H
+#pragma once
 
 #include "models/rx/methods/image.h"
 
@@ -67,5 +66,3 @@ enum yp_status rx_mnf_forward(struct rx_mnf *mnf, const struct rx_source *source
 /* Back: `source` has source->channels components a pixel, the first ones; `out` has a pixel's
  * channels where rx_mnf_forward() has its components. The rest is as there. */
 enum yp_status rx_mnf_back(struct rx_mnf *mnf, const struct rx_source *source, float *out);
-
-#endif

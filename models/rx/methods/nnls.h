@@ -12,8 +12,7 @@
  *
  * The normal equations square the condition of the spectra: a spectrum that the others make up but
  * for 1e-6 of its length is left out. */
-#ifndef RX_METHODS_NNLS_H
-#define RX_METHODS_NNLS_H
+#pragma once
 
 #include "models/rx/rx.h"
 
@@ -51,5 +50,3 @@ struct rx_nnls_report {
  * number of threads nor on the tiles. */
 enum yp_status rx_nnls_run(struct rx_nnls *nnls, const struct rx_source *source, float *abundances,
                            struct rx_nnls_report *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* Sums of local RX and what is made of them, for the instruction sets of this machine. */
-#ifndef YPI_RX_WINDOW_H
-#define YPI_RX_WINDOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ struct ypi_window_kernels {
 /* As ypi_pixel_kernels() and ypi_pixel_kernels_at(). */
 const struct ypi_window_kernels *ypi_window_kernels(void);
 const struct ypi_window_kernels *ypi_window_kernels_at(int rank);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of the nodes and of the pipeline share. */
-#ifndef YPI_RX_NODES_INTERNAL_H
-#define YPI_RX_NODES_INTERNAL_H
+#pragma once
 
 #include "models/nn/operator.h"
 #include "models/rx/internal.h"
@@ -319,5 +318,3 @@ enum yp_status ypi_rx_pca(const char *what, double *covariance, size_t channels,
  * Returns how many eigenvalues were dropped. */
 enum yp_status ypi_rx_pinv(const char *what, double *matrix, size_t channels, double *a,
                            double *spare, double *work, int *iwork, size_t *dropped);
-
-#endif

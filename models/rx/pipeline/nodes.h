@@ -62,8 +62,7 @@
  * Bounds, u = 2^-9 of bf16 and 2^-12 of fp16: of RX scores as rx_start.score_error has them. Loss
  * and gradient are off from the formulas in double by as much as those of plain loops with the
  * same operands rounded, at most 2 times the loss and 3 times a tensor's gradient. */
-#ifndef RX_NODES_H
-#define RX_NODES_H
+#pragma once
 
 #include "models/rx/rx.h"
 
@@ -346,5 +345,3 @@ struct rx_subset *rx_subset_create(struct yp_device *device, const struct rx_sou
                                    const size_t *list, size_t count, int threads);
 void rx_subset_destroy(struct rx_subset *subset); /* NULL is allowed */
 const struct rx_source *rx_subset_source(const struct rx_subset *subset);
-
-#endif

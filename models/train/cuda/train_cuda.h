@@ -1,6 +1,5 @@
 /* What training has on a GPU: work on arrays of parameters, gradients and optimiser states. */
-#ifndef TRAIN_CUDA_H
-#define TRAIN_CUDA_H
+#pragma once
 
 #include <yieldpoint/device.h>
 
@@ -71,6 +70,4 @@ struct train_cuda {
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

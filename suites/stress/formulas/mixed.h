@@ -1,7 +1,6 @@
 /* A pipeline with operands of products in 16 bits, in plain loops: what fast code may be off as
  * much as. */
-#ifndef SUITES_STRESS_FORMULAS_MIXED_H
-#define SUITES_STRESS_FORMULAS_MIXED_H
+#pragma once
 
 #include "models/rx/pipeline/nodes.h"
 
@@ -17,5 +16,3 @@ float mixed_round(float value, enum rx_operands precision);
 double mixed_plain(const struct rx_pipeline_options *options, const struct yp_tensor *tensors,
                    size_t n_tensors, const float *parameters, const struct rx_tile *tile,
                    double scale, float *gradient);
-
-#endif

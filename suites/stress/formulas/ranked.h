@@ -1,6 +1,5 @@
 /* Measures of scores by counting pairs, as their definitions say: the oracle of models/metrics. */
-#ifndef SUITES_STRESS_FORMULAS_RANKED_H
-#define SUITES_STRESS_FORMULAS_RANKED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ struct ranked {
 
 /* Time goes with targets times n. */
 struct ranked ranked_of(const float *scores, const uint8_t *labels, size_t n, float limit);
-
-#endif

@@ -1,5 +1,5 @@
 /* C17, which takes the options in any order. */
-#include "shared.h"
+#include "tests/lang/suites/shared.h"
 
 YP_TEST(lang, everything,
         .budgets = YP_BUDGETS(yp_min_rate("work", 1e-3), yp_min_flops("work", 1e-3),

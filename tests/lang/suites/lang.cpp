@@ -1,5 +1,5 @@
 /* C++20, and C++17 by what compilers take before it. */
-#include "shared.hpp"
+#include "tests/lang/suites/shared.hpp"
 
 YP_TEST(lang, fails, .parallel = true)
 {

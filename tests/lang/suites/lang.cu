@@ -1,5 +1,5 @@
 /* CUDA C++20, and a kernel on the case's device. */
-#include "shared.hpp"
+#include "tests/lang/suites/shared.hpp"
 
 #include <cuda_runtime.h>
 

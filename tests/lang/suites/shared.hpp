@@ -1,5 +1,5 @@
 /* And what C++ has more than C: tests of types. */
-#include "shared.h"
+#include "tests/lang/suites/shared.h"
 
 YP_TEST(lang, everything, .tags = "stress perf",
         .cases = YP_CASES(yp_case_of("small"), yp_case_of("large", .tags = "slow", .timeout = 60)),

@@ -1,8 +1,8 @@
-/* Estimates, binomial sums and lines, computed apart from base/numbers/stats.c, of the data that stats.c here makes.
- * Quantiles and Tukey's counts are numpy 2.4's, the ranks of the median's interval scipy's binom, Theil-Sen slopes
- * scipy's of the 512 points; the rest are exact fractions or fifty digits (mpmath). */
-#ifndef STATS_REFERENCE_H
-#define STATS_REFERENCE_H
+/* Estimates, binomial sums and lines, computed apart from base/numbers/stats.c, of the data that
+ * stats.c here makes. Quantiles and Tukey's counts are numpy 2.4's, the ranks of the median's
+ * interval scipy's binom, Theil-Sen slopes scipy's of the 512 points; the rest are exact fractions
+ * or fifty digits (mpmath). */
+#pragma once
 
 #include <math.h>
 #include <stddef.h>
@@ -136,5 +136,3 @@ static const struct {
      0.0006336857082579886, -0.0008041170352418779},
 };
 /* clang-format on */
-
-#endif

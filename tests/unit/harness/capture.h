@@ -1,6 +1,5 @@
 /* What a piece of code writes to a descriptor, for tests that read it. One capture at a time. */
-#ifndef UNIT_CAPTURE_H
-#define UNIT_CAPTURE_H
+#pragma once
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -33,5 +32,3 @@ static inline const char *capture_end(void)
     close(capture_kept);
     return text;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Options as a command line gives them, and a collection under them, for tests in a folder of their
  * own. */
-#ifndef UNIT_COLLECTING_H
-#define UNIT_COLLECTING_H
+#pragma once
 
 #include "harness/collect/collect.h"
 #include "harness/collect/options.h"
@@ -39,5 +38,3 @@ static inline enum ypi_exit read_words(const char *words)
     let_go();
     return ypi_options_read(&options, argc, argv);
 }
-
-#endif

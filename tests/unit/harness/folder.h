@@ -1,6 +1,5 @@
 /* A directory of each test's own. */
-#ifndef TESTS_UNIT_HARNESS_FOLDER_H
-#define TESTS_UNIT_HARNESS_FOLDER_H
+#pragma once
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -42,5 +41,3 @@ static inline void remove_empty_directory(void)
 {
     cr_assert_eq(rmdir(directory), 0);
 }
-
-#endif

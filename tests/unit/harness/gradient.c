@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/numbers/splitmix.h"
+#include "harness/body/accuracy/tensors.h"
 #include "tests/unit/harness/gradient_subjects.h"
 
 #define SEEDS 20
@@ -399,7 +400,7 @@ static void waves_vjp(void *arg, const double *x, const double *c, double *g)
 }
 
 static struct ypi_gradient_result check_waves(double frequency, double factor, double step,
-                                             double size, uint64_t seed)
+                                              double size, uint64_t seed)
 {
     double x[8], arg[2] = {frequency, factor};
     struct ypi_seed random = ypi_seed_of(seed, 5, 5);

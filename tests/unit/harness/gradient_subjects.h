@@ -2,8 +2,7 @@
  * Functions in double precision with right vector-Jacobian products, in plain loops, for the
  * gradient checker to be tried on.
  */
-#ifndef GRADIENT_SUBJECTS_H
-#define GRADIENT_SUBJECTS_H
+#pragma once
 
 #include <yieldpoint/gradient.h>
 
@@ -382,5 +381,3 @@ static const struct subject subjects[] = {
      {{"tiny", 1, 8, 1e-8, false}, {"huge", 1, 8, 1e8, false}}},
 };
 #define SUBJECTS (sizeof subjects / sizeof *subjects)
-
-#endif

@@ -2,8 +2,7 @@
  * A history as version 1 of the schema wrote it, with rows, as SQL. It stays as it is: it stands
  * for the files that users have.
  */
-#ifndef HISTORY_V1_H
-#define HISTORY_V1_H
+#pragma once
 
 static const char history_v1_tables[] =
     "CREATE TABLE run ("
@@ -125,5 +124,3 @@ static const char history_v1_rows[] =
     " 1e6, 'not met', 9e5, 8.3e5, 1e6, -0.1);"
     "PRAGMA application_id = 1498433609;"
     "PRAGMA user_version = 1;";
-
-#endif

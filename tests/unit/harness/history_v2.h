@@ -2,8 +2,7 @@
  * What version 2 of the schema made of a history of version 1, and rows that only it had. It stays
  * as it is: it stands for the files that users have.
  */
-#ifndef HISTORY_V2_H
-#define HISTORY_V2_H
+#pragma once
 
 #include "tests/unit/harness/history_v1.h"
 
@@ -32,5 +31,3 @@ static const char history_v2_rows[] =
     "INSERT INTO verdict VALUES ('0b7d1f5c-8f7e-4d57-8a53-2a8f5f4d9a03', 1, 'max leak', NULL,"
     " 'host', 0.0, 'met', 0.0, 0.0, 0.0, NULL);"
     "PRAGMA user_version = 2;";
-
-#endif

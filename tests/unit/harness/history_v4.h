@@ -2,8 +2,7 @@
  * The tables of version 4 of the schema, as the program that brought them made them. They stay as
  * they are: they stand for the files that users have.
  */
-#ifndef HISTORY_V4_H
-#define HISTORY_V4_H
+#pragma once
 
 #include <stddef.h>
 
@@ -96,5 +95,3 @@ static const char *const history_v4_tables[] = {
     "(result_id, name)) WITHOUT ROWID",
     "PRAGMA application_id = 1498433609; PRAGMA user_version = 4",
     NULL};
-
-#endif

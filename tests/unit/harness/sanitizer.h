@@ -1,6 +1,5 @@
 /* Options of AddressSanitizer for one test program, where it is built in. */
-#ifndef UNIT_SANITIZER_H
-#define UNIT_SANITIZER_H
+#pragma once
 
 #define SANITIZER_OPTIONS(options_) \
     __attribute__((visibility("default"))) const char *__asan_default_options(void); \
@@ -8,5 +7,3 @@
     { \
         return options_; \
     }
-
-#endif

@@ -1,6 +1,5 @@
 /* The detection loss of each pixel of one tile in plain loops: the pipeline's, of RX alone. */
-#ifndef PLAIN_LOSS_H
-#define PLAIN_LOSS_H
+#pragma once
 
 #include "models/rx/pipeline/nodes.h"
 #include <criterion/criterion.h>
@@ -36,5 +35,3 @@ static inline void plain_losses_vjp_f32(const struct rx_tile *tile, const float 
     rx_plain_vjp_f32(plain, x, cotangent, gradient);
     rx_plain_destroy(plain);
 }
-
-#endif

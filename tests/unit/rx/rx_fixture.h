@@ -1,6 +1,5 @@
 /* What the tests of models/rx set up alike: numbers, pixels in memory as a source. */
-#ifndef RX_FIXTURE_H
-#define RX_FIXTURE_H
+#pragma once
 
 #include "models/rx/rx.h"
 #include "tests/unit/status.h"
@@ -37,5 +36,3 @@ rx_yield scene_yield;                        /* with a struct scene */
 struct rx_source source_of(struct scene *s); /* refers to it */
 struct rx_tile tile_of(const struct scene *s);
 struct rx *detector_for(const struct scene *s, int threads);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the tests of the products of pixels share. */
-#ifndef RX_PACKED_H
-#define RX_PACKED_H
+#pragma once
 
 #include "tests/unit/rx/rx_fixture.h"
 
@@ -28,5 +27,3 @@ struct packed through(const struct ypi_gram_kernels *kernels, const float *x, si
                       const uint8_t *keep, size_t pixels, size_t channels);
 
 void packed_free(struct packed *p);
-
-#endif
