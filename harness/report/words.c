@@ -195,7 +195,8 @@ void ypi_add_loose(struct ypi_text *out, const struct ypi_result *r)
         const struct ypi_budget_kind *k = ypi_budget_kind(b->kind);
         double slack = ypi_budget_slack(b, v->measured);
         char text[256];
-        if (v->met != YPI_MET || !ypi_slack_is_loose(b, slack))
+        const bool watched = k->speed && ypi_baseline_of(r->c, b->name) != NULL;
+        if (v->met != YPI_MET || watched || !ypi_slack_is_loose(b, slack))
             continue;
         ypi_budget_text(text, b, ypi_budget_unit(r, b));
         add_loose(out, r, text, slack,

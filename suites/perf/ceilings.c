@@ -74,7 +74,7 @@ YP_TEST(ceilings, copy, .tags = "perf small", .axes = YP_AXES(MIB),
 }
 
 YP_TEST(ceilings, fill, .tags = "perf small", .axes = YP_AXES(MIB),
-        .budgets = YP_BUDGETS(yp_min_share("fill", 0.75)))
+        .budgets = YP_BUDGETS(yp_min_share("fill", 0.6)))
 {
     size_t count = BYTES / sizeof(float);
     float *to = filled(t, count);

@@ -68,9 +68,9 @@ static void matched_budgets(const struct yp_case *c, struct yp_budgets *out)
         out, yp_max_peak(YP_HOST, kept_bytes(&image, targets) + rx_bytes(n, TILE_PIXELS, THREADS) +
                                       rx_matched_bytes(n, TILE_PIXELS, targets, THREADS)));
     if (strcmp(yp_string(c, "match"), "ace") == 0 && n >= (targets > 1 ? 100 : 50))
-        yp_budget_add(out, yp_min_share("score", 0.17));
+        yp_budget_add(out, yp_min_share("score", 0.15));
     else if (strcmp(yp_string(c, "match"), "filter") == 0 && targets > 1 && n >= 100)
-        yp_budget_add(out, yp_min_share("score", 0.12));
+        yp_budget_add(out, yp_min_share("score", 0.1));
 }
 
 /* Useful operations of a pixel: 2 C for each target, in double, and C^2 for ACE, which are in
@@ -111,8 +111,6 @@ static void local_budgets(const struct yp_case *c, struct yp_budgets *out)
     struct rx_image image = sized(c, 64);
     yp_budget_add(out,
                   yp_max_peak(YP_HOST, kept_bytes(&image, 1) + rx_local_bytes(&image, &windows)));
-    if (image.channels >= 100)
-        yp_budget_add(out, yp_min_share("local RX", 0.1));
 }
 
 /* Useful operations of a pixel, in double: a pixel comes and one goes in each of two windows'
@@ -146,7 +144,7 @@ static void mnf_budgets(const struct yp_case *c, struct yp_budgets *out)
                                                 rx_bytes(n, TILE_PIXELS, THREADS) +
                                                 (noise > mnf ? noise : mnf)));
     if (n >= 50)
-        yp_budget_add(out, yp_min_share("noise", 0.14), yp_min_share("components", 0.17));
+        yp_budget_add(out, yp_min_share("noise", 0.12), yp_min_share("components", 0.13));
 }
 
 /* C (C + 1) a pixel for the noise of differences, 2 C^2 for all components. With 10 channels the

@@ -165,12 +165,12 @@ void perf_score_floor(const struct yp_case *c, struct yp_budgets *out)
 
 void perf_gradient_floor(const struct yp_case *c, struct yp_budgets *out)
 {
-    add_floor(c, out, 50, "gradient step", 0.18);
+    add_floor(c, out, 50, "gradient step", 0.15);
 }
 
 void perf_pipeline_floor(const struct yp_case *c, struct yp_budgets *out)
 {
-    add_floor(c, out, 50, "pipeline step", 0.15);
+    add_floor(c, out, 50, "pipeline step", 0.13);
 }
 
 void perf_measure(struct yp_case *t, const struct rx_work *work, perf_measurement *operation)

@@ -88,7 +88,7 @@ static void reduced_floor(const struct yp_case *c, struct yp_budgets *out)
 {
     long long channels = yp_int(c, "channels");
     if (strcmp(yp_string(c, "by"), "pca") == 0)
-        yp_budget_add(out, yp_min_share("reduced", 0.11));
+        yp_budget_add(out, yp_min_share("reduced", 0.1));
     else if (channels != 50)
         yp_budget_add(out, yp_min_share("reduced", channels < 50 ? 0.16 : 0.1));
 }
