@@ -166,10 +166,11 @@ void ypi_learner_close(struct ypi_learner *l)
     free(l);
 }
 
-/* One commit, or one program: a commit of documents leaves the program as it is. */
+/* One commit, or one program: a commit of documents leaves the program as it is. What is known by
+ * neither is its run's alone. */
 static bool same_code(const struct run *a, const struct run *b)
 {
-    return (*a->commit != '\0' && strcmp(a->commit, b->commit) == 0) ||
+    return a == b || (*a->commit != '\0' && strcmp(a->commit, b->commit) == 0) ||
            (*a->hash != '\0' && strcmp(a->hash, b->hash) == 0);
 }
 

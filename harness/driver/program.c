@@ -175,20 +175,20 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
     struct ypi_runner runner = {.o = o, .session = &session, .out = take_output(o)};
     struct ypi_plan plan = {.directory_fd = -1, .memory = -1};
     enum ypi_exit code = YPI_EXIT_INTERNAL;
-    struct ypi_attached baselines;
-    const bool right = ypi_baselines_attach(&baselines, o, &environment, c->cases, selected);
-    runner.exact_fails = baselines.exact_fails;
-    bool ready = right &&
-                 ypi_reports_open(&runner.reports, &session, runner.out, &runner.totals) == YP_OK &&
+    struct ypi_attached baselines = {0};
+    bool ready = ypi_reports_open(&runner.reports, &session, runner.out, &runner.totals) == YP_OK &&
                  ypi_make_parents(o->history) == YP_OK;
     runner.history = ready ? ypi_history_open(o->history) : NULL;
-    if (!right) {
+    if (runner.history != NULL &&
+        !ypi_baselines_attach(&baselines, o, &environment, c->cases, selected)) {
         code = YPI_EXIT_USAGE;
+        ypi_report(&runner.reports, YPI_RUN_DROPPED, NULL);
     } else if (runner.history == NULL || ypi_history_begin(runner.history, &record) != YP_OK ||
                ypi_plan_make(&plan, c, selected, o, record.id) != YP_OK) {
         fprintf(stderr, "error: %s\n", yp_last_error());
         ypi_report(&runner.reports, YPI_RUN_DROPPED, NULL);
     } else {
+        runner.exact_fails = baselines.exact_fails;
         ypi_run(&runner, &plan);
         code = exit_code(&runner);
         if (code != YPI_EXIT_INTERRUPTED && !written(runner.out))

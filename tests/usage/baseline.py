@@ -98,6 +98,7 @@ def check_refused(tap, folder, program, command):
             ("a sanitizer's", [], "UPDATE fact SET value = '-fsanitize=address' WHERE key = 'library.flags'",
              "a sanitizer"),
             ("noisy results", [], "UPDATE result SET outcome = 'noisy'", "not passed"),
+            ("unknown code", [], "DELETE FROM fact WHERE key IN ('program.hash', 'git.commit')", "too few of one commit"),
             ("a run of each commit", [], None, "too few of one commit")):
         with tempfile.TemporaryDirectory(dir=folder) as place:
             p = Place(place, program, command)
