@@ -60,6 +60,8 @@ def check_live_socket(tap, program, place):
     with socket.socket(socket.AF_UNIX) as live:
         def before():
             path = socket_of(os.getpid())
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)  # left by another run, whose process had this number
             live.bind(path)
             live.listen(8)
 
