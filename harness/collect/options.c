@@ -291,6 +291,8 @@ static const struct ypi_option common[] = {
     {"noisy", 0, "fail|report", "what an undecided speed budget means (report)",
      AT(CHOICE, noisy_fails), .choices = "report fail"},
     {"confirm", 0, "N", "fresh processes asked before a budget fails (3)", COUNT(confirmations, 0)},
+    {"max-seconds", 0, "SECONDS", "time no measurement for longer, for a quick run",
+     AT(REAL, max_seconds), .max = 1e7, .allowed = "seconds above 0 and up to 1e7", .again = 19},
     {"slowdown", 0, "FACTOR",
      "make every timed sample take FACTOR times as long: do budgets notice?", READ(read_slowdown),
      .write = write_slowdown, .again = 15},

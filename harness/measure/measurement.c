@@ -85,6 +85,8 @@ static struct yp_measurement *open_measurement(struct yp_case *t,
         begin_untimed(m);
     m->threads_unknown = options->threads == 0;
     ypi_measure_defaults(&m->options);
+    if (job->max_seconds > 0)
+        m->options.max_seconds = fmin(m->options.max_seconds, job->max_seconds);
     m->device = yp_device(t);
     m->stream = yp_device_stream(m->device);
     m->begin = yp_event_create(m->device);

@@ -25,6 +25,7 @@ struct ypi_job {
     uint64_t memory_limit;
     uint64_t device_memory_limit;
     bool speed_judged;
+    double max_seconds;       /* that a measurement takes at most; 0: as long as it asks for */
     double slowdown;          /* factor on every timed sample; 1: none */
     bool instructions;        /* count them by Callgrind */
     bool audit;               /* count the device's work by CUPTI */

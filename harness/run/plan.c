@@ -328,6 +328,7 @@ struct ypi_job ypi_job_of(const struct ypi_item *item, const struct ypi_options 
     job.memory_limit = o->memory_limit;
     job.device_memory_limit = o->device_memory_limit;
     job.speed_judged = o->speed == YPI_SPEED_JUDGE && o->turns == NULL;
+    job.max_seconds = o->max_seconds;
     job.slowdown = o->slowdown;
     job.untimed = o->speed == YPI_SPEED_OFF || o->fail_each;
     job.instructions = o->instructions && ypi_count_wanted(c);

@@ -887,6 +887,11 @@ Test(measure, stops_when_its_budgets_are_decided)
     job.speed_judged = false;
     measure_budgeted(far, none);
     cr_expect_neq(sent.stop, YPI_STOP_DECIDED, "where speed is recorded no budget matters");
+    const size_t before = sent.count;
+    job.max_seconds = 0.05;
+    measure_budgeted(far, none);
+    cr_expect(sent.stop == YPI_STOP_TIME && sent.count < before, "--max-seconds: %zu", sent.count);
+    job.max_seconds = 0;
 }
 
 Test(measure, a_share_is_asked_of_stretches)
