@@ -43,16 +43,14 @@ static int place(const struct ypi_baseline_file *file, const struct ypi_baseline
                  bool *there)
 {
     int low = 0, high = file->count;
-    *there = false;
     while (low < high) {
         const int middle = (low + high) / 2;
-        const int order = compare(&file->list[middle], like);
-        *there = *there || order == 0;
-        if (order < 0)
+        if (compare(&file->list[middle], like) < 0)
             low = middle + 1;
         else
             high = middle;
     }
+    *there = low < file->count && compare(&file->list[low], like) == 0;
     return low;
 }
 
@@ -67,7 +65,7 @@ const struct ypi_baseline_entry *ypi_baseline_find(const struct ypi_baseline_fil
 static bool same_figure(const struct ypi_baseline *a, const struct ypi_baseline *b)
 {
     if (a->of == YPI_BASELINE_EXACT)
-        return strcmp(a->exact, b->exact) == 0;
+        return a->exact != NULL && b->exact != NULL && strcmp(a->exact, b->exact) == 0;
     return a->of == b->of && a->typical == b->typical &&
            (a->slower == b->slower || (isnan(a->slower) && isnan(b->slower)));
 }
@@ -83,7 +81,7 @@ bool ypi_baseline_put(struct ypi_baseline_file *file, struct ypi_baseline_entry 
 {
     bool there = false;
     const int at = place(file, &entry, &there);
-    if (there) {
+    if (there && file->list != NULL) {
         const bool changed = !same_figure(&file->list[at].b, &entry.b);
         ypi_baseline_entry_clear(&file->list[at]);
         file->list[at] = entry;
@@ -210,6 +208,7 @@ static char *take(void *arg, const char *section, const char *name, const char *
     struct ypi_baseline_file *file = arg;
     struct ypi_baseline_entry entry = {.id = ypi_strdup(section)};
     char *problem = NULL;
+    bool right = false;
     if (*section == '\0')
         problem = ypi_strdup("stands in no section: a section is a case's id");
     else if (!read_key(&entry.b, name))
@@ -224,7 +223,9 @@ static char *take(void *arg, const char *section, const char *name, const char *
                   "runs | COMMIT | DATE | MACHINE");
     else if (ypi_baseline_find(file, &entry) != NULL)
         problem = ypi_strdup("is there twice for this kind of machine");
-    if (problem == NULL)
+    else
+        right = true;
+    if (right)
         ypi_baseline_put(file, entry);
     else
         ypi_baseline_entry_clear(&entry);

@@ -55,7 +55,7 @@ char *ypi_budget_key(const struct yp_budget *budget);
 
 /* A name as it stands in a key, and the name of such a text of `length` bytes. The caller frees. */
 char *ypi_key_of_name(const char *name);
-char *ypi_key_name(const char *text, size_t length);
+char *ypi_key_name(const char *text, size_t length) __attribute__((returns_nonnull));
 
 /* What a key stands for, its name owned by the caller; the limit is left as it is. NULL, or what is
  * wrong with the key and what is allowed, which the caller frees. */
