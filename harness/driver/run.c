@@ -199,7 +199,8 @@ static void run_depth(struct criterion_test_set *set, int depth)
     ypi_provide_for(now, depth);
     if (now->o->jobs > 1 && !now->o->no_fork)
         passes(set, true, now->o->jobs);
-    /* In a debugger it would be held for hours; whoever gives turns holds it for both builds. */
+    /* In a debugger it would be held for hours; the gate, which gives turns, holds it for both
+     * builds. */
     bool timed =
         now->o->speed != YPI_SPEED_OFF && now->o->turns == NULL && any_timed(now->plan, depth);
     int lock = timed ? ypi_machine_lock(stderr, &requests.interrupted) : -1;
