@@ -112,9 +112,9 @@ struct ypi_options {
     enum ypi_baseline_mode baseline;
     char *baseline_file; /* whole path, in place of that of [baseline]; NULL: that one */
     enum ypi_speed speed;
-    int noisy_fails;   /* 0 or 1 */
+    int noisy_fails;    /* 0 or 1 */
     double max_seconds; /* that a measurement takes at most, whatever it asks for; 0: that */
-    double slowdown;   /* factor on every timed sample, 1 or more; 1: none */
+    double slowdown;    /* factor on every timed sample, 1 or more; 1: none */
     int confirmations; /* fresh processes that a failing budget of speed or resident memory is asked
                           of */
     bool instructions; /* count them by Callgrind instead of timing */
