@@ -76,7 +76,7 @@ static void note_verdict(struct ypi_result *r, const struct ypi_verdict *v)
     char figure[128];
     char *figures = both(r, v);
     ypi_budget_figure(figure, v->budget, v->measured, "");
-    if (v->met == YPI_UNDECIDED)
+    if (v->met == YPI_UNDECIDED && isfinite(v->baseline->slower))
         ypi_result_note(r,
                         "'%s' is %s than its baseline, as this machine was before in the slower of "
                         "two states: %s",

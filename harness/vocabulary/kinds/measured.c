@@ -103,8 +103,8 @@ const struct ypi_budget_kind ypi_measured_kinds[] = {
      .figure = ypi_format_seconds},
     {YP_BUDGET_MAX_CPU_TIME, "max cpu time", SPEED, OF(cpu_estimate), .of = " processor time", .inside = true,
      .figure = ypi_format_seconds},
-    {YP_BUDGET_MAX_REGRESSION, "max regression", SPEED, .measured = regression, .relative = true, .of = " beside its baseline", .figure = format_worse,
-     .undecided = "this machine has been that slow before, in the slower of two states: "},
+    {YP_BUDGET_MAX_REGRESSION, "max regression", SPEED, .measured = regression, .relative = true,
+     .of = " beside its baseline", .figure = format_worse},
     {YP_BUDGET_MAX_COUNT, "max count", .measured = count, .detail = YPI_COUNTER, .of = " an iteration",
      .inside = true, .unit = ""},
     {.name = NULL}};
