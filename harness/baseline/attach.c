@@ -19,7 +19,8 @@ struct attaching {
     char *own_path;
     char *kind[2], *exact_kind[2]; /* of this machine; NULL: not known */
     struct ypi_learner *learner;   /* NULL: there is no history yet */
-    bool learned;                  /* `own` has more than its file */
+    bool sanitized; /* the program: its own times and bytes are others, but not a command's */
+    bool learned;   /* `own` has more than its file */
 };
 
 /* -- this machine -------------------------------------------------------------------------- */
@@ -43,6 +44,8 @@ static void find_kinds(struct attaching *a, const struct ypi_environment *e)
         a->exact_kind[i] = ypi_machine_kind_exact(fact_of, e, i == 1);
     }
     free(options);
+    const char *compiled = ypi_environment_get(e, "program.compiler");
+    a->sanitized = compiled != NULL && strstr(compiled, "with a sanitizer") != NULL;
 }
 
 /* -- a case -------------------------------------------------------------------------------- */
@@ -117,14 +120,6 @@ static void take(const struct attaching *a, const struct ypi_baseline_file *file
     }
 }
 
-static bool any_timed(const struct ypi_baselines *all)
-{
-    for (int i = 0; i < all->count; i++)
-        if (all->list[i].of != YPI_BASELINE_EXACT)
-            return true;
-    return false;
-}
-
 /* What the history has enough of by now goes into the file beside it. */
 static enum yp_status learn(struct attaching *a, const struct yp_case *c, int *so_far)
 {
@@ -149,11 +144,13 @@ static enum yp_status learn(struct attaching *a, const struct yp_case *c, int *s
 static enum yp_status attach_case(struct attaching *a, struct yp_case *c, struct ypi_baselines *to)
 {
     enum yp_status status = YP_OK;
-    if (ypi_is_relation(c) || c->test->fixture || a->kind[ypi_on_accelerator(c)] == NULL)
+    if (ypi_is_relation(c) || c->test->fixture || a->kind[ypi_on_accelerator(c)] == NULL ||
+        (a->sanitized && c->test->command == NULL))
         return YP_OK;
     take(a, &a->named, c, to);
     take(a, &a->own, c, to);
-    if (a->learner != NULL && has_times(a->o) && (!any_timed(to) || a->settings.rolling)) {
+    if (a->learner != NULL && has_times(a->o) &&
+        (a->settings.rolling || to->count == 0 || ypi_learner_sees_new(a->learner, c->id, to))) {
         status = learn(a, c, &to->so_far);
         while (to->count > 0)
             ypi_baseline_clear(&to->list[--to->count]);

@@ -99,9 +99,13 @@ struct ypi_learner;
 struct ypi_learner *ypi_learner_open(sqlite3 *db, bool any_code);
 void ypi_learner_close(struct ypi_learner *l);
 
+/* Whether the case's newest process timed something that none of `known` is of. */
+bool ypi_learner_sees_new(struct ypi_learner *l, const char *id, const struct ypi_baselines *known);
+
 /* Adds to `out` what the history says of a case, on each kind of machine that it ran on; of
- * `machine` alone where it is not NULL (of the case's kind), and then so_far too. `refused` may be
- * NULL. YP_IO with yp_last_error() set. */
+ * `machine` alone where it is not NULL (of the case's kind), and then, in so_far, how many
+ * processes there are of what is not enough. `refused` may be NULL. YP_IO with yp_last_error() set.
+ */
 enum yp_status ypi_learn(struct ypi_learner *l, const char *id, bool accelerated,
                          const char *machine, struct ypi_baseline_file *out, int *so_far,
                          struct ypi_refused *refused);

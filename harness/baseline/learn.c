@@ -63,8 +63,7 @@ static bool has_sanitizer(const cJSON *facts)
     cJSON_ArrayForEach(row, facts)
     {
         const char *value = ypi_text_of(row, "value");
-        if (strstr(ypi_text_of(row, "key"), "flags") != NULL &&
-            (strstr(value, "-fsanitize") != NULL || strstr(value, "with a sanitizer") != NULL))
+        if (strstr(value, "-fsanitize") != NULL || strstr(value, "with a sanitizer") != NULL)
             return true;
     }
     return false;
@@ -101,7 +100,8 @@ static struct run *load_run(struct ypi_learner *l, const char *id)
     static const char fact_sql[] =
         "SELECT key, value FROM fact WHERE run_id = ?1 AND (key LIKE '%flags%' OR key IN"
         " ('cpu.signature', 'cpu.isa', 'cpu.allowed', 'cgroup.cpu.quota', 'gpu.name',"
-        "  'git.commit', 'git.dirty', 'program.hash'))";
+        "  'program.compiler', 'env.omp_num_threads', 'env.openblas_num_threads', 'git.commit',"
+        "  'git.dirty', 'program.hash'))";
     const char *const parameters[] = {id};
     cJSON *rows = ypi_store_rows(l->db, run_sql, 1, parameters);
     cJSON *facts = rows != NULL ? ypi_store_rows(l->db, fact_sql, 1, parameters) : NULL;
@@ -233,6 +233,32 @@ static void add_seen(struct list *list, const struct seen *seen)
     list->of[list->count++] = *seen;
 }
 
+/* False where there is no figure to compare: no time, or none above 0. */
+static bool take_times(struct seen *seen, const cJSON *row)
+{
+    seen->of = YPI_BASELINE_TIME;
+    seen->share = ypi_real(row, "share");
+    seen->time = ypi_real(row, "median");
+    if (!(seen->share > 0 && isfinite(seen->share)))
+        seen->share = NAN;
+    return seen->time > 0 && isfinite(seen->time);
+}
+
+/* Under Callgrind instructions alone, without it all else. */
+static bool take_exact(struct seen *seen, const cJSON *row, bool counted)
+{
+    char number[32];
+    const char *text = ypi_text_of(row, "text");
+    const double figure = ypi_real(row, "figure");
+    if ((strncmp(seen->name, "instructions ", 13) == 0) != counted || (!*text && isnan(figure)) ||
+        !ypi_parse_u64(ypi_text_of(row, "seed"), &seen->seed))
+        return false;
+    ypi_print_double(number, figure);
+    seen->of = YPI_BASELINE_EXACT;
+    seen->exact = ypi_strdup(*text ? text : number);
+    return true;
+}
+
 static const char measured_sql[] =
     "WITH r AS (SELECT * FROM result WHERE case_id = ?1 ORDER BY started DESC, rowid DESC"
     "  LIMIT " LOOKED_AT "),"
@@ -285,7 +311,7 @@ static cJSON *look(struct ypi_learner *l, const char *sql, const char *id, bool 
         const struct run *run = l->runs[at];
         const char *why = why_process_not(run, row);
         const struct ypi_noise noise = noise_of(row);
-        struct seen seen = {.run = at, .name = ypi_text_of(row, "name"), .of = YPI_BASELINE_TIME};
+        struct seen seen = {.run = at, .name = ypi_text_of(row, "name")};
         if (why == NULL && !exact && ypi_noise_crowded(&noise, ypi_whole(row, "threads")))
             why = "disturbed";
         if (why == NULL && !exact && run->counted)
@@ -296,19 +322,8 @@ static cJSON *look(struct ypi_learner *l, const char *sql, const char *id, bool 
             last = ypi_text_of(row, "result");
             continue;
         }
-        seen.share = ypi_real(row, "share");
-        seen.time = ypi_real(row, "median");
-        if (exact) {
-            char number[32];
-            const bool counts = strncmp(seen.name, "instructions ", 13) == 0;
-            if (counts != run->counted)
-                continue;
-            ypi_print_double(number, ypi_real(row, "figure"));
-            seen.of = YPI_BASELINE_EXACT;
-            seen.exact = ypi_strdup(*ypi_text_of(row, "text") ? ypi_text_of(row, "text") : number);
-            ypi_parse_u64(ypi_text_of(row, "seed"), &seen.seed);
-        }
-        add_seen(out, &seen);
+        if (exact ? take_exact(&seen, row, run->counted) : take_times(&seen, row))
+            add_seen(out, &seen);
     }
     return rows;
 }
@@ -447,13 +462,33 @@ static void make_entries(const struct ypi_learner *l, struct list *list, const c
             *kind != '\0' && (machine == NULL || exact || strcmp(kind, machine) == 0);
         if (wanted && !there && (exact ? estimate_exact(&b, &g) : estimate(&b, &g)))
             put_entry(l, &g, id, kind, &b, out);
-        else if (wanted && !exact)
+        else if (wanted && !exact) {
             for (int k = 0; k < g.count; k++)
                 refuse(refused, there ? "of another commit" : "too few of one commit");
-        if (so_far != NULL && wanted && !exact && !there && *so_far < g.count)
-            *so_far = g.count;
+            if (so_far != NULL && !there && *so_far < g.count)
+                *so_far = g.count;
+        }
         free(g.of);
     }
+}
+
+bool ypi_learner_sees_new(struct ypi_learner *l, const char *id, const struct ypi_baselines *known)
+{
+    static const char sql[] =
+        "SELECT name FROM measurement WHERE kind IN ('work', 'serve') AND result_id ="
+        " (SELECT id FROM result WHERE case_id = ?1 ORDER BY started DESC, rowid DESC LIMIT 1)";
+    const char *const parameters[] = {id};
+    cJSON *rows = ypi_store_rows(l->db, sql, 1, parameters);
+    bool all = true;
+    for (const cJSON *row = rows != NULL ? rows->child : NULL; row != NULL; row = row->next) {
+        bool there = false;
+        for (int i = 0; i < known->count; i++)
+            there = there || (known->list[i].of != YPI_BASELINE_EXACT &&
+                              strcmp(known->list[i].name, ypi_text_of(row, "name")) == 0);
+        all = all && there;
+    }
+    cJSON_Delete(rows);
+    return !all;
 }
 
 enum yp_status ypi_learn(struct ypi_learner *l, const char *id, bool accelerated,

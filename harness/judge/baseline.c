@@ -131,10 +131,7 @@ static void compare_one(struct ypi_result *r, const struct ypi_judging *how,
 void ypi_compare_exact(struct ypi_result *r, const struct ypi_judging *how)
 {
     const struct ypi_baselines *all = r->c->baselines;
-    /* A command is a program of its own, whose figures no sanitizer of this one changes. */
-    const bool sanitized = how->sanitized && r->c->test->command == NULL;
-    if (all == NULL || r->skipped || !r->ended || r->failure_count > 0 || sanitized ||
-        r->fail_allocation != 0)
+    if (all == NULL || r->skipped || !r->ended || r->failure_count > 0 || r->fail_allocation != 0)
         return;
     for (int i = 0; i < all->count; i++)
         if (all->list[i].of == YPI_BASELINE_EXACT && all->list[i].seed == r->c->seed)

@@ -161,20 +161,11 @@ void ypi_print_verdicts(FILE *out, const struct ypi_result *r, bool slack)
 void ypi_print_lacking(FILE *out, const struct ypi_result *r)
 {
     const struct ypi_baselines *all = r->c->baselines;
-    const char *lacking = NULL;
-    bool learned = false; /* another measurement of the case has one */
-    for (int i = 0; i < r->measured_count && all != NULL; i++) {
-        const bool has = ypi_baseline_of(r->c, r->measured[i].name) != NULL;
-        learned = learned || has;
-        if (!has && ypi_is_timed(r->measured[i].kind))
-            lacking = r->measured[i].name;
-    }
-    if (lacking != NULL && learned)
-        fprintf(
-            out,
-            "    %-10s %s has no baseline on this kind of machine: yieldpoint baseline --update\n",
-            "-", lacking);
-    else if (lacking != NULL)
+    bool lacking = false;
+    for (int i = 0; i < r->measured_count && all != NULL; i++)
+        lacking = lacking || (ypi_is_timed(r->measured[i].kind) &&
+                              ypi_baseline_of(r->c, r->measured[i].name) == NULL);
+    if (lacking)
         fprintf(out, "    %-10s no baseline on this kind of machine yet (%d of %d processes)\n",
                 "-", all->so_far < YPI_BASELINE_PROCESSES ? all->so_far : YPI_BASELINE_PROCESSES,
                 YPI_BASELINE_PROCESSES);

@@ -12,9 +12,9 @@
 
 /* -- keys ---------------------------------------------------------------------------------- */
 
-/* What an = or a comment would cut. */
-static const char escaped[] = "%=:;#";
-static const char codes[][3] = {"25", "3d", "3a", "3b", "23"}; /* behind a % */
+/* What an = or a comment would cut, and a blank at an end of the name. */
+static const char escaped[] = "%=:;# ";
+static const char codes[][3] = {"25", "3d", "3a", "3b", "23", "20"}; /* behind a % */
 
 /* What the processor decides beside the work; NULL: the work alone. */
 static const char *why_not(const struct ypi_budget_kind *k, enum yp_counter counter)
@@ -61,12 +61,13 @@ static char *allowed(void)
 
 static void add_escaped(struct ypi_text *key, const char *name)
 {
-    for (; *name != '\0'; name++) {
-        const char *found = strchr(escaped, *name);
-        if (found != NULL)
+    for (const char *at = name; *at != '\0'; at++) {
+        const char *found = strchr(escaped, *at);
+        const bool inside = at > name && at[1] != '\0';
+        if (found != NULL && (*at != ' ' || !inside))
             ypi_text_add(key, "%%%s", codes[found - escaped]);
         else
-            ypi_text_bytes(key, name, 1);
+            ypi_text_bytes(key, at, 1);
     }
 }
 

@@ -1,6 +1,7 @@
 """Baselines: how they are learned, kept and judged, on cases that measure what a file says."""
 
 import contextlib
+import glob
 import json
 import os
 import sqlite3
@@ -23,14 +24,15 @@ class Place:
         self.history = os.path.join(folder, "h.db")
         self.tell(1e-3)
 
-    def tell(self, seconds, loss=0.5):
+    def tell(self, seconds, loss=0.5, name="work"):
         with open(os.path.join(self.folder, "told.json"), "w") as file:
-            file.write(json.dumps({"measure": "work", "seconds": [seconds] * 8}) + "\n" +
+            file.write(json.dumps({"measure": name, "seconds": [seconds] * 8}) + "\n" +
                        json.dumps({"value": "loss", "number": loss}) + "\n")
 
     def suite(self, *words, learned=True):
         done = run(self.program, "--history", self.history, *words, cwd=self.folder)
         self.change("DELETE FROM fact WHERE key LIKE '%flags%'")  # nothing is learned with sanitizers
+        self.change("UPDATE fact SET value = replace(value, ', with a sanitizer', '')")
         if learned:  # whatever disturbs this machine
             self.change("DELETE FROM noise")
         return done
@@ -241,12 +243,39 @@ def check_states(tap, p):
     tap.check(done.code == 1, "what is slower than both is red", done)
 
 
+def check_names(tap, p):
+    """Signs that mean something in the file."""
+    for name in (" x ; # % = : | ", "[y]", "share time", "ü"):
+        p.tell(1e-3, name=name)
+        for _ in range(4):  # learned before the third, and read before the fourth
+            done = p.suite(TOLD, "--repeat", "4", "-v")
+        tap.check(done.code == 0 and f"{name} beside its baseline at most 25 % worse" in done.out, f"a name {name!r}", done)
+
+
+def check_kinds(tap, p):
+    """What runs at another speed for another reason than the code is another kind of machine."""
+    p.learn()
+    p.tell(1.5e-3)
+    tap.equal(p.judged(TOLD).code, 1, "the same kind is judged")
+    for name, words, env in (("instructions", ["--isa=baseline"], {}), ("processors", ["--cpus=0"], {}),
+                             ("binding", ["--bind=cores"], {}), ("threads", [], {"OMP_NUM_THREADS": "7"})):
+        done = run(p.program, "--history", p.history, TOLD, "-v", *words, cwd=p.folder, env=env)
+        tap.check(done.code == 0 and "no baseline on this kind of machine yet (0 of 5 processes)" in done.out,
+                  f"other {name}: not judged", done)
+    for name, change in (("no optimisation", "'optimised', 'not optimised'"), ("another compiler", "'gcc', 'Clang'")):
+        p.change(f"UPDATE fact SET value = replace(value, {change}) WHERE key = 'program.compiler'")
+        for path in glob.glob(os.path.join(p.folder, "*.baseline.ini")):
+            os.remove(path)
+        done = p.suite(TOLD, "-v")
+        tap.check(done.code == 0 and "no baseline" in done.out, f"{name}: not judged", done)
+
+
 def main(program, command):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         ENVIRONMENT["TMPDIR"] = folder
         tap.run("check_refused", check_refused, tap, folder, program, command)
-        for check in (check_learning, check_verdicts, check_settings, check_file, check_states):
+        for check in (check_learning, check_verdicts, check_settings, check_file, check_states, check_kinds, check_names):
             with tempfile.TemporaryDirectory(dir=folder) as place:
                 tap.run(check.__name__, check, tap, Place(place, program, command))
     tap.done()
