@@ -243,6 +243,33 @@ def check_states(tap, p):
     tap.check(done.code == 1, "what is slower than both is red", done)
 
 
+def check_figures(tap, p):
+    """Which figure is compared, and how much worse it may become."""
+    for seconds in (1e-3, 1.1e-3):
+        p.tell(seconds)
+        p.suite("-k", GREEN, "--repeat", "4", "--baseline=off")
+    done = p.suite(TOLD, "-v")
+    tap.check("at most 28.5 % worse" in done.out, "three times the spread, where that is more than 25 %", done)
+    for share, of, typical in ((0.5, "share", 0.5), (0.1, "share", 0.1), (0.05, "time", 1.1e-3), (0, "time", 1.1e-3)):
+        p.change("UPDATE measurement SET share = ?", share)
+        p.baseline("--update", TOLD)
+        entries = [e for e in p.entries().values() if e["id"] == TOLD and e["of"] != "exact"]
+        tap.equal([(e["of"], e["typical"]) for e in entries], [(of, typical)], f"a share of {share}")
+
+
+def check_probe(tap, p):
+    """Without a file that is committed: by what lies beside the history."""
+    p.history = os.path.join(p.folder, ".yieldpoint", "history.db")
+    p.suite(TOLD)
+    p.learn()
+    p.suite(TOLD)
+    done = run(p.command, "budgets", "--probe", p.program, TOLD, cwd=p.folder)
+    tap.check(done.code == 0 and "1 of 1 timed case red" in done.out, "--probe judges by the baselines", done)
+    done = run(p.command, "budgets", TOLD, cwd=p.folder)
+    tap.check("  max regression work  25 % worse" in done.out and "1.25x" in done.out,
+              "budgets lists them with the least regression they notice", done)
+
+
 def check_names(tap, p):
     """Signs that mean something in the file."""
     for name in (" x ; # % = : | ", "[y]", "share time", "ü"):
@@ -275,7 +302,8 @@ def main(program, command):
     with tempfile.TemporaryDirectory() as folder:
         ENVIRONMENT["TMPDIR"] = folder
         tap.run("check_refused", check_refused, tap, folder, program, command)
-        for check in (check_learning, check_verdicts, check_settings, check_file, check_states, check_kinds, check_names):
+        for check in (check_learning, check_verdicts, check_settings, check_file, check_states, check_kinds, check_names,
+                      check_figures, check_probe):
             with tempfile.TemporaryDirectory(dir=folder) as place:
                 tap.run(check.__name__, check, tap, Place(place, program, command))
     tap.done()
