@@ -884,6 +884,9 @@ Test(measure, stops_when_its_budgets_are_decided)
     cr_expect(sent.count > 1000, "a limit in the middle takes long: %zu", sent.count);
     measure_budgeted(near, BUDGET(yp_max_cpu_time("fit", 1)));
     cr_expect(sent.count > 1000, "one that is decided ends nothing: %zu", sent.count);
+    measure_budgeted(BUDGET(yp_max_regression("fit", 0.25)), far);
+    cr_expect(sent.stop == YPI_STOP_DECIDED && sent.count > 60, "a narrow interval: %zu",
+              sent.count);
     job.speed_judged = false;
     measure_budgeted(far, none);
     cr_expect_neq(sent.stop, YPI_STOP_DECIDED, "where speed is recorded no budget matters");
