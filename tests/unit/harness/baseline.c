@@ -88,7 +88,8 @@ static const struct {
 
 Test(baseline, verdicts)
 {
-    static const struct yp_budget budgets[] = {yp_max_regression("fit", 0.25), {YP_BUDGET_NONE}};
+    static const struct yp_budget budgets[] = {yp_max_regression("fit", 0.25),
+                                               {.kind = YP_BUDGET_NONE}};
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
         const bool share = figures[i].of == YPI_BASELINE_SHARE;
         char name[] = "fit";
