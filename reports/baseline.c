@@ -104,7 +104,7 @@ static void print_entry(const struct ypi_baseline_entry *e)
     if (b->of == YPI_BASELINE_EXACT && b->seed != 0)
         printf(", seed %llu", (unsigned long long)b->seed);
     if (b->of != YPI_BASELINE_EXACT)
-        printf(", spread %.2g %%", 100 * b->spread);
+        printf(", deviation %.2g %%", 100 * b->deviation);
     printf("; %s\n", e->machine);
     free(text);
 }
@@ -142,7 +142,7 @@ static cJSON *document_of(const struct ypi_baseline_file *all)
         } else {
             ypi_json_add_real(entry, "typical", b->typical);
             ypi_json_add_real(entry, "slower", b->slower);
-            ypi_json_add_real(entry, "spread", b->spread);
+            ypi_json_add_real(entry, "deviation", b->deviation);
         }
         cJSON_AddNumberToObject(entry, "processes", b->processes);
         cJSON_AddNumberToObject(entry, "runs", b->runs);

@@ -162,7 +162,7 @@ static enum yp_status attach_case(struct attaching *a, struct yp_case *c, struct
         const struct ypi_baseline *b = &to->list[i];
         const struct yp_budget budget = {.kind = YP_BUDGET_MAX_REGRESSION,
                                          .name = b->name,
-                                         .limit = fmax(threshold, 3 * b->spread)};
+                                         .limit = fmax(threshold, 3 * b->deviation)};
         if (b->of != YPI_BASELINE_EXACT)
             ypi_budgets_add_learned(c, &budget);
     }

@@ -79,7 +79,7 @@ struct ypi_learned_figure {
     int run; /* the same number: the same run */
 };
 
-/* Fills typical, slower, spread, processes and runs of `out`, whose `of` says whether more is
+/* Fills typical, slower, deviation, processes and runs of `out`, whose `of` says whether more is
  * better. False: these are not YPI_BASELINE_PROCESSES from YPI_BASELINE_RUNS. */
 bool ypi_baseline_estimate(struct ypi_baseline *out, const struct ypi_learned_figure *list,
                            int count);

@@ -50,6 +50,18 @@ static double rounded(double figure, int digits)
     return strtod(text, NULL);
 }
 
+/* The sample standard deviation. */
+static double deviation(const double *figures, int count)
+{
+    double mean = 0;
+    double squares = 0;
+    for (int i = 0; i < count; i++)
+        mean += figures[i] / count;
+    for (int i = 0; i < count; i++)
+        squares += (figures[i] - mean) * (figures[i] - mean);
+    return sqrt(squares / (count - 1));
+}
+
 static int runs_of(const struct ypi_learned_figure *list, int count)
 {
     int runs = 0;
@@ -81,7 +93,7 @@ bool ypi_baseline_estimate(struct ypi_baseline *out, const struct ypi_learned_fi
     out->typical = rounded(ypi_quantile(sorted, (size_t)fast, 0.5), 4);
     out->slower =
         fast < count ? rounded(ypi_quantile(sorted + fast, (size_t)(count - fast), 0.5), 4) : NAN;
-    out->spread = rounded(fabs(sorted[fast - 1] - sorted[0]) / out->typical, 2);
+    out->deviation = rounded(deviation(sorted, fast) / out->typical, 2);
     out->processes = count;
     out->runs = runs;
     free(sorted);

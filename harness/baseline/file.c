@@ -2,9 +2,9 @@
  * Files of baselines, which a project may commit:
  *
  *     [perf/synth.c::words[threads=1-mib=512]]
- *     share make = 0.313 | spread 0.023 | 6 processes, 2 runs | 3f0a12c4e5 | 2026-11-28 | MACHINE
- *     time fill = 0.0012, slower 0.0016 | spread 0.01 | ...
- *     exact peak host = 16384 | seed 0 | 6 processes, 2 runs | 3f0a12c4e5 | 2026-11-28 | MACHINE
+ *     share make = 0.313 | deviation 0.023 | 6 processes, 2 runs | 3f0a12c4e5 | 2026-11-28 |
+ * MACHINE time fill = 0.0012, slower 0.0016 | deviation 0.01 | ... exact peak host = 16384 | seed 0
+ * | 6 processes, 2 runs | 3f0a12c4e5 | 2026-11-28 | MACHINE
  *
  * MACHINE is its kind. Names are escaped as in files of budgets. Sorted, a line a figure and kind.
  */
@@ -145,8 +145,8 @@ static bool read_second(struct ypi_baseline *b, const char *text)
 {
     if (b->of == YPI_BASELINE_EXACT)
         return strncmp(text, "seed ", 5) == 0 && ypi_parse_u64(text + 5, &b->seed);
-    return strncmp(text, "spread ", 7) == 0 && ypi_parse_double(text + 7, &b->spread) &&
-           b->spread >= 0 && isfinite(b->spread);
+    return strncmp(text, "deviation ", 10) == 0 && ypi_parse_double(text + 10, &b->deviation) &&
+           b->deviation >= 0 && isfinite(b->deviation);
 }
 
 static bool read_counts(struct ypi_baseline *b, const char *text)
@@ -219,7 +219,7 @@ static char *take(void *arg, const char *section, const char *name, const char *
             entry.b.of == YPI_BASELINE_EXACT
                 ? "is no baseline, which is FIGURE | seed N | N processes, N runs | COMMIT | DATE "
                   "| MACHINE"
-                : "is no baseline, which is FIGURE[, slower FIGURE] | spread S | N processes, N "
+                : "is no baseline, which is FIGURE[, slower FIGURE] | deviation D | N processes, N "
                   "runs | COMMIT | DATE | MACHINE");
     else if (ypi_baseline_find(file, &entry) != NULL)
         problem = ypi_strdup("is there twice for this kind of machine");
@@ -254,8 +254,8 @@ static void add_entry(struct ypi_text *text, const struct ypi_baseline *b, const
         ypi_print_double(number, b->slower);
         if (isfinite(b->slower))
             ypi_text_add(text, ", slower %s", number);
-        ypi_print_double(number, b->spread);
-        ypi_text_add(text, " | spread %s", number);
+        ypi_print_double(number, b->deviation);
+        ypi_text_add(text, " | deviation %s", number);
     }
     ypi_text_add(text, " | %d processes, %d runs | %s | %s | %s\n", b->processes, b->runs,
                  *b->commit ? b->commit : "-", b->date, machine);

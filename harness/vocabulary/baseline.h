@@ -15,12 +15,12 @@ enum ypi_baseline_of {
 
 struct ypi_baseline {
     enum ypi_baseline_of of;
-    char *name;     /* owned: of the measurement; exact: "peak host", "value loss", "hash", ... */
-    double typical; /* the median over processes; NaN: exact */
-    double slower;  /* the same in the slower of two states of the machine; NaN: it has one */
-    double spread;  /* largest minus smallest figure over `typical`, of the faster state */
-    char *exact;    /* owned: the figure as ypi_baseline_exact_text() has it; NULL: not exact */
-    uint64_t seed;  /* of the data; of exact figures alone */
+    char *name;       /* owned: of the measurement; exact: "peak host", "value loss", "hash", ... */
+    double typical;   /* the median over processes; NaN: exact */
+    double slower;    /* the same in the slower of two states of the machine; NaN: it has one */
+    double deviation; /* standard deviation over `typical`, between processes of the faster state */
+    char *exact;      /* owned: the figure as ypi_baseline_exact_text() has it; NULL: not exact */
+    uint64_t seed;    /* of the data; of exact figures alone */
     int processes, runs;
     char commit[41]; /* "": not known */
     char date[11];   /* of the newest of these runs: "2026-11-28", UTC */

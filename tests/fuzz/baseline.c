@@ -16,7 +16,7 @@ static void check_same(const struct ypi_baseline_entry *a, const struct ypi_base
     FUZZ_CHECK(strcmp(a->id, b->id) == 0 && strcmp(a->machine, b->machine) == 0);
     FUZZ_CHECK(a->b.of == b->b.of && strcmp(a->b.name, b->b.name) == 0 && a->b.seed == b->b.seed);
     FUZZ_CHECK(same(a->b.typical, b->b.typical) && same(a->b.slower, b->b.slower) &&
-               same(a->b.spread, b->b.spread));
+               same(a->b.deviation, b->b.deviation));
     FUZZ_CHECK(a->b.of != YPI_BASELINE_EXACT || strcmp(a->b.exact, b->b.exact) == 0);
     FUZZ_CHECK(a->b.processes == b->b.processes && a->b.runs == b->b.runs &&
                strcmp(a->b.commit, b->b.commit) == 0 && strcmp(a->b.date, b->b.date) == 0);
