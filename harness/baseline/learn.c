@@ -206,14 +206,18 @@ static void refuse(struct ypi_refused *refused, const char *why)
     refused->list[at].processes++;
 }
 
+/* Without what may be rounding: of a measurement of milliseconds, a tick is most of it. */
 static struct ypi_noise noise_of(const cJSON *row)
 {
+    const int processors = ypi_whole(row, "processors");
+    const double others = ypi_real(row, "others");
+    const double stolen = ypi_real(row, "stolen");
     return (struct ypi_noise){.wall = ypi_real(row, "wall"),
                               .own = ypi_real(row, "own"),
-                              .others = ypi_real(row, "others"),
-                              .stolen = ypi_real(row, "stolen"),
+                              .others = others > YPI_NOISE_GRAIN * processors ? others : 0,
+                              .stolen = stolen > YPI_NOISE_GRAIN ? stolen : 0,
                               .throttled = ypi_real(row, "throttled"),
-                              .processors = ypi_whole(row, "processors")};
+                              .processors = processors};
 }
 
 static const char *why_process_not(const struct run *run, const cJSON *row)

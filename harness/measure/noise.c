@@ -306,9 +306,6 @@ struct ypi_noise ypi_noise_between(const struct ypi_noise_mark *begin,
 
 /* -- the cause ----------------------------------------------------------------------------- */
 
-/* The kernel counts a processor's time in hundredths of a second, and what is below two of them
- * may be its rounding. */
-#define GRAIN 0.02
 #define STOLEN_SHARE 0.02    /* of the time that was asked for */
 #define THROTTLED_SHARE 0.01 /* of the time that the work could use */
 #define OTHERS_SHARE 0.1     /* of what the work left free */
@@ -332,7 +329,7 @@ static struct times times_of(const struct ypi_noise *n, int threads)
     struct times t = {.all = n->wall * processors, .wanted = n->wall * used};
     t.free = t.all - t.wanted;
     t.others = isnan(n->others) ? 0 : n->others;
-    t.least = fmax(GRAIN * processors, OTHERS_FLOOR * t.all);
+    t.least = fmax(YPI_NOISE_GRAIN * processors, OTHERS_FLOOR * t.all);
     return t;
 }
 
@@ -345,7 +342,8 @@ static double asked_for(const struct ypi_noise *n, const struct times *t)
 
 static double cost_of_stolen(const struct ypi_noise *n, const struct times *t)
 {
-    return n->stolen > STOLEN_SHARE * asked_for(n, t) && n->stolen > GRAIN ? n->stolen : 0;
+    return n->stolen > STOLEN_SHARE * asked_for(n, t) && n->stolen > YPI_NOISE_GRAIN ? n->stolen
+                                                                                     : 0;
 }
 
 static double cost_of_throttled(const struct ypi_noise *n, const struct times *t)

@@ -30,6 +30,10 @@ struct ypi_noise ypi_noise_between(const struct ypi_noise_mark *begin,
  * preemptions, migrations, pages from disk or heat, in this order. */
 bool ypi_noise_cause(const struct ypi_noise *noise, int threads, char *out, size_t size);
 
+/* Seconds: the kernel counts a processor's time in hundredths, and what is below two of them may be
+ * its rounding. */
+#define YPI_NOISE_GRAIN 0.02
+
 /* Whether the work, of at most so many threads, had to share its processors, or the hypervisor or
  * the control group's quota held it back. It may then be slow for that alone. */
 bool ypi_noise_crowded(const struct ypi_noise *noise, int threads);

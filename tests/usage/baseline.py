@@ -126,6 +126,19 @@ def check_refused(tap, folder, program, command):
                       f"nothing is learned from {name}, and it says why", done)
 
 
+def check_rounding(tap, p):
+    """The kernel's clock ticks a hundred times a second: of a short measurement, a tick or two say nothing."""
+    for _ in range(2):
+        p.suite("-k", GREEN, "--repeat", "4", "--baseline=off", learned=False)
+    p.commit("a", newest=2)
+    for ticks, learned in ((2, True), (3, False)):
+        for name, value in (("wall", 0.02), ("processors", 2), ("stolen", ticks / 100), ("others", 0)):
+            p.change(f"UPDATE noise SET value = ? WHERE name = '{name}'", value)
+        done = p.baseline("--update", TOLD)
+        tap.equal((TOLD, "time", "work") in p.entries(), learned, f"{ticks} ticks of the hypervisor: {done.out}")
+        os.remove(os.path.join(p.folder, "h.baseline.ini"))
+
+
 def check_verdicts(tap, p):
     p.learn()
     p.tell(1.24e-3)
@@ -323,7 +336,7 @@ def main(program, command):
         ENVIRONMENT["TMPDIR"] = folder
         tap.run("check_refused", check_refused, tap, folder, program, command)
         for check in (check_learning, check_verdicts, check_settings, check_file, check_states, check_kinds, check_names,
-                      check_figures, check_probe):
+                      check_figures, check_rounding, check_probe):
             with tempfile.TemporaryDirectory(dir=folder) as place:
                 tap.run(check.__name__, check, tap, Place(place, program, command))
     tap.done()
