@@ -108,6 +108,12 @@ int nn_model_parameter(struct nn_model *model, const char *name, size_t count)
     return tensor;
 }
 
+void nn_model_keep(struct nn_model *model, int tensor)
+{
+    if (tensor >= 0 && tensor < model->tensor_count)
+        model->tensors[tensor].kept = true;
+}
+
 /* -- steps ------------------------------------------------------------------------------------- */
 
 static enum yp_status check_input(struct nn_model *model, const struct ypi_step *step, int i,
@@ -132,7 +138,7 @@ static enum yp_status check_input(struct nn_model *model, const struct ypi_step 
                               wanted->name, step->op->name, tensor->name, tensor->count,
                               (int)tensor->type, count, (int)type);
     if ((wanted->role == NN_PARAMETER) != (tensor->origin == YPI_PARAMETER) ||
-        (wanted->role == NN_CONSTANT) != (tensor->origin == YPI_CONSTANT))
+        (wanted->role == NN_CONSTANT && tensor->origin != YPI_CONSTANT))
         return ypi_model_fail(model, YP_INVALID,
                               "nn_model_step: %s of %s is '%s', another kind of "
                               "tensor",

@@ -22,6 +22,7 @@ struct ypi_tensor {
     int step;     /* that made it */
     bool again;   /* not kept for the vjp */
     bool result;  /* an output that no step takes */
+    bool kept;    /* its value may be read after a pass */
     bool written; /* of a parameter: its gradient, by an earlier call of the plan */
     /* Of the plan: pieces by number, YPI_NONE where there is none. Of a parameter, `value` is its
      * copy in bf16. */

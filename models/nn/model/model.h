@@ -49,8 +49,8 @@ void nn_model_destroy(struct nn_model *model); /* NULL is allowed; the arena is 
 /* These return numbers of tensors, or -1 with yp_last_error() set: too many, or the model failed
  * before, so that the last call of several tells. Names are kept by reference. */
 
-/* Written by the caller before a run: tokens, labels, angles. NN_REAL: as the first step takes it.
- */
+/* Written by the caller before a run: tokens, labels, angles, images. NN_REAL: as the first step
+ * takes it. A step takes it as a constant or as an input, whose gradient is left out. */
 int nn_model_constant(struct nn_model *model, const char *name, enum nn_type type, size_t count);
 
 /* The next `count` elements of the vector of parameters. */
@@ -62,6 +62,10 @@ int nn_model_parameter(struct nn_model *model, const char *name, size_t count);
  * precision. */
 int nn_model_step(struct nn_model *model, const struct nn_operator *op, struct nn_shape shape,
                   const int *inputs);
+
+/* The value of a tensor that a step makes, as what a normaliser saves, may be read after a pass, by
+ * nn_model_value(). What is made again is that of the last time. */
+void nn_model_keep(struct nn_model *model, int tensor);
 
 /* Whether what steps from now on make is not kept for the vjp but made again; at first it is kept.
  * What every chain of such steps begins with is kept. */
@@ -92,7 +96,8 @@ double nn_model_flops(const struct nn_model *model); /* of the planned passes, a
 /* `arena` is nn_model_bytes()->arena bytes of the device's memory, aligned to 64. */
 void nn_model_bind(struct nn_model *model, void *arena);
 
-/* Where a constant, or the value of an output that no step takes, is on the device. */
+/* Where a constant, or the value of an output that no step takes or that is kept, is on the device.
+ */
 void *nn_model_value(const struct nn_model *model, int tensor);
 /* Where the caller writes the cotangent of such an output before a run with a gradient. */
 void *nn_model_cotangent(const struct nn_model *model, int tensor);
@@ -100,6 +105,7 @@ void *nn_model_cotangent(const struct nn_model *model, int tensor);
 enum nn_model_flags {
     NN_MODEL_COPY = 1, /* parameters changed: copies in bf16 are made anew, as in the first run */
     NN_MODEL_ADD = 2,  /* the gradient is added to what is there; not of an oracle */
+    NN_MODEL_BACK = 4, /* the gradient alone: the call before made the forward pass */
 };
 
 /* All steps; with a gradient where that was planned. Vectors are on the device; `gradient` NULL:

@@ -176,11 +176,12 @@ enum yp_status nn_model_pass(struct nn_model *model, const void *parameters, voi
         return yp_set_error(YP_INVALID, "nn_model_pass: %s",
                             model->arena == NULL ? "no arena is bound to this plan"
                                                  : "an oracle's gradient is not added to others");
+    int first = (flags & NN_MODEL_BACK) != 0 ? model->forward_calls : 0;
     int count = gradient != NULL ? model->call_count : model->forward_calls;
     enum yp_status status =
         !model->copied || (flags & NN_MODEL_COPY) != 0 ? copy_parameters(model, parameters) : YP_OK;
     model->copied = status == YP_OK;
-    for (int i = 0; i < count && status == YP_OK; i++)
+    for (int i = first; i < count && status == YP_OK; i++)
         if (i + 1 >= count || !does_both(model, &model->calls[i + 1]))
             status = run_call(model, &model->calls[i], parameters, gradient, flags);
     return status;

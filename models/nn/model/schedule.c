@@ -172,6 +172,17 @@ static enum yp_status pass_on(struct nn_model *model, const struct ypi_step *ste
     return YP_OK;
 }
 
+/* Of a constant, a gradient is what plain loops write and nobody reads. */
+static void waste_gradient(struct nn_model *model, int at, int i)
+{
+    const struct ypi_step *step = &model->steps[model->calls[at].step];
+    struct ypi_tensor *tensor = &model->tensors[step->tensors[i]];
+    if (model->o.oracle && tensor->gradient == YPI_NONE)
+        tensor->gradient = piece_of(model, tensor, at, at);
+    if (model->o.oracle)
+        extend(model, tensor->gradient, at);
+}
+
 /* Input i of the call at `at`. */
 static enum yp_status write_gradient(struct nn_model *model, int at, int i)
 {
@@ -247,7 +258,9 @@ static enum yp_status add_vjp(struct nn_model *model, int s)
         const struct ypi_tensor *tensor = &model->tensors[step->tensors[i]];
         if (tensor->origin == YPI_MADE && !entry->unread && entry->role != NN_OUTPUT)
             extend(model, kept_piece(tensor), at);
-        if (nn_has_gradient(entry))
+        if (nn_has_gradient(entry) && tensor->origin == YPI_CONSTANT)
+            waste_gradient(model, at, i);
+        else if (nn_has_gradient(entry))
             status = write_gradient(model, at, i);
     }
     if (model->o.oracle && model->calls[at].add != 0)
@@ -262,7 +275,7 @@ static void keep_results(struct nn_model *model)
 {
     for (int i = 0; i < model->tensor_count; i++) {
         const struct ypi_tensor *tensor = &model->tensors[i];
-        if (tensor->origin == YPI_MADE && tensor->result)
+        if (tensor->origin == YPI_MADE && (tensor->result || tensor->kept))
             extend(model, tensor->value, ALWAYS);
     }
 }
