@@ -21,9 +21,12 @@ double nn_draw(const struct nn_operator *op, const struct nn_shape *shape,
     double low = d->low, high = d->high;
     if (d->below != 0)
         high = (double)shape->size[strchr(op->dims, d->below) - op->dims];
-    return d->draw == NN_BELL      ? low + (high != 0 ? high : 1) * bell(seed)
-           : d->draw == NN_UNIFORM ? low + (high - low) * ypi_seed_uniform(seed)
-                                   : floor(low + (high - low) * ypi_seed_uniform(seed));
+    if (d->draw == NN_BELL) {
+        double value = low + (high != 0 ? high : 1) * bell(seed);
+        return value + copysign(d->gap, value);
+    }
+    double value = low + (high - low) * ypi_seed_uniform(seed);
+    return d->draw == NN_UNIFORM ? value : floor(value);
 }
 
 float nn_round(double value, enum nn_type type)

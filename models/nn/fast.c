@@ -30,10 +30,27 @@ void nn_columns(const void *x, bool bf16, size_t n, size_t c, double *sums)
     nn_merge(sums, chunks, c);
 }
 
+void nn_bias_vjp(const struct nn_call *call, int i, const void *dy, bool bf16, size_t n, size_t c,
+                 double *sums)
+{
+    float *to = call->gradient[i];
+    if (to == NULL)
+        return;
+    nn_columns(dy, bf16, n, c, sums);
+    for (size_t k = 0; k < c; k++)
+        to[k] = (float)(sums[k] + (nn_adds(call, i) ? (double)to[k] : 0));
+}
+
 void nn_zero(float *out, size_t count)
 {
     NN_PARALLEL_FOR(count > NN_FEW * NN_CHUNK, at, count, NN_CHUNK,
                     memset(out + at, 0, nn_least(NN_CHUNK, count - at) * sizeof *out));
+}
+
+void nn_copy(const float *from, size_t count, float *to)
+{
+    NN_PARALLEL_FOR(count > NN_FEW * NN_CHUNK, at, count, NN_CHUNK,
+                    memcpy(to + at, from + at, nn_least(NN_CHUNK, count - at) * sizeof *to));
 }
 
 enum yp_status nn_check_indices(const char *op, const char *tensor, const int32_t *index,

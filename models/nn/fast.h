@@ -69,6 +69,37 @@
         return vjp_in(call, true); \
     }
 
+/* Those functions of an operator x (n) -> y (n), element by element, in chunks: from the typed
+ * kernels values(x, n, y) and slopes(x, dy, n, add, dx). */
+#define NN_LINE_FUNCTION \
+    static enum yp_status forward_in(const struct nn_call *call, bool bf16) \
+    { \
+        values_kernel *kernel = best_values(bf16); \
+        size_t n = call->shape->size[N]; \
+        NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK, \
+                        kernel(nn_from(call->value[X], at, bf16), nn_least(NN_CHUNK, n - at), \
+                               nn_from(call->value[Y], at, bf16))); \
+        return YP_OK; \
+    } \
+    static enum yp_status vjp_in(const struct nn_call *call, bool bf16) \
+    { \
+        slopes_kernel *kernel = best_slopes(bf16); \
+        size_t n = call->gradient[X] != NULL ? call->shape->size[N] : 0; \
+        NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK, \
+                        kernel(nn_from(call->value[X], at, bf16), \
+                               nn_from(call->gradient[Y], at, bf16), nn_least(NN_CHUNK, n - at), \
+                               nn_adds(call, X), nn_from(call->gradient[X], at, bf16))); \
+        return YP_OK; \
+    } \
+    NN_BOTH_TYPES
+
+/* For the entry: the versions of NN_BOTH_TYPES, with their workspace or NULL, and the types of
+ * those in bf16. */
+#define NN_CPU_VERSIONS(work_, types_, gradients_) \
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work_}, \
+                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_, \
+                  .types = types_, .gradients = gradients_}}
+
 /* work() and work_bf16() from work_in() with bool bf16. */
 #define NN_BOTH_WORKS \
     static size_t work(const struct nn_shape *shape) \
@@ -109,6 +140,15 @@ static inline size_t nn_chunks(size_t count, size_t chunk)
     return (count + chunk - 1) / chunk;
 }
 
+/* Rows of `width` elements whose sums one thread makes: at least a chunk's, and of at most 64
+ * blocks, which are added in their order. */
+static inline size_t nn_block_rows(size_t rows, size_t width)
+{
+    enum { BLOCKS = 64 };
+    size_t least = nn_rows(width, NN_CHUNK), even = (rows + BLOCKS - 1) / BLOCKS;
+    return even > least ? even : least;
+}
+
 /* Whether a gradient is to be added to what is there. */
 static inline bool nn_adds(const struct nn_call *call, int tensor)
 {
@@ -139,7 +179,13 @@ static inline void nn_merge(double *sums, size_t chunks, size_t width)
 size_t nn_columns_bytes(size_t n, size_t c);
 void nn_columns(const void *x, bool bf16, size_t n, size_t c, double *sums);
 
+/* The gradient of a bias (c), tensor i of the call, unless it is not wanted: the column sums of dy
+ * (n, c). `sums` has nn_columns_bytes(). */
+void nn_bias_vjp(const struct nn_call *call, int i, const void *dy, bool bf16, size_t n, size_t c,
+                 double *sums);
+
 void nn_zero(float *out, size_t count);
+void nn_copy(const float *from, size_t count, float *to);
 
 /* YP_INVALID, naming operator and tensor, unless all of index (count) are from 0 to below - 1. */
 enum yp_status nn_check_indices(const char *op, const char *tensor, const int32_t *index,

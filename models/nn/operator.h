@@ -74,6 +74,7 @@ struct nn_domain {
     } draw;
     double low, high;
     char below; /* a letter of dims, for indices; 0: high counts */
+    double gap; /* of NN_BELL: what is drawn is this much farther from 0, beside a kink there */
     /* In a shape that is `lifted`: the first element of each row, whose other elements are quarters
      * from -2 to 2. Products of such rows have a large number in common, and float holds them
      * exactly. 0: drawn as ever. */

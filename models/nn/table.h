@@ -6,20 +6,31 @@
     OPERATOR(adamw) \
     OPERATOR(add) \
     OPERATOR(attention) \
+    OPERATOR(batch_norm) \
     OPERATOR(bce) \
+    OPERATOR(convolution) \
+    OPERATOR(depthwise_convolution) \
     OPERATOR(embedding) \
+    OPERATOR(gelu) \
+    OPERATOR(layer_norm) \
     OPERATOR(linear) \
     OPERATOR(linear_cross_entropy) \
     OPERATOR(linear_int8) \
     OPERATOR(logit) \
+    OPERATOR(lora) \
     OPERATOR(matmul) \
     OPERATOR(minmax) \
     OPERATOR(mse) \
     OPERATOR(orthogonality) \
     OPERATOR(pca) \
     OPERATOR(quadratic) \
+    OPERATOR(relu) \
     OPERATOR(rmsnorm) \
     OPERATOR(rope) \
     OPERATOR(selector) \
+    OPERATOR(slice) \
     OPERATOR(sum_squares) \
-    OPERATOR(swiglu)
+    OPERATOR(swiglu) \
+    OPERATOR(tokens) \
+    OPERATOR(transposed_convolution) \
+    OPERATOR(upsample)

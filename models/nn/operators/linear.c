@@ -48,16 +48,6 @@ static enum yp_status forward_in(const struct nn_call *call, bool bf16)
     return nn_gemm(&gemm, call->work);
 }
 
-static void sum_of_rows(const struct nn_call *call, bool bf16)
-{
-    size_t out = call->shape->size[OUT];
-    double *sums = call->work;
-    float *db = call->gradient[B];
-    nn_columns(call->gradient[Y], bf16, call->shape->size[N], out, sums);
-    for (size_t o = 0; o < out; o++)
-        db[o] = (float)(sums[o] + (nn_adds(call, B) ? (double)db[o] : 0));
-}
-
 static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
     enum yp_status status = YP_OK;
@@ -66,8 +56,9 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
         if (call->gradient[i] != NULL)
             status = nn_gemm(&gemm, call->work);
     }
-    if (call->gradient[B] != NULL && status == YP_OK)
-        sum_of_rows(call, bf16);
+    if (status == YP_OK)
+        nn_bias_vjp(call, B, call->gradient[Y], bf16, call->shape->size[N], call->shape->size[OUT],
+                    call->work);
     return status;
 }
 

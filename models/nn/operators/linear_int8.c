@@ -2,9 +2,10 @@
  * (o, c) in 8 bits with one scale a row, b (o) or none. dx = dy (scale w), db = the sum of dy's
  * rows.
  *
- * The fast version quantises each row of x as well, to -127 .. 127 by its largest magnitude (the
- * vector-wise scheme of Dettmers et al., "LLM.int8()", 2022, section 3.1), so that the product is
- * one of integers. A row that is not finite comes out as NaN. */
+ * In fp32 the weights alone have 8 bits: some rows at a time become floats. In int8 each row of x
+ * is quantised as well, to -127 .. 127 by its largest magnitude (the vector-wise scheme of Dettmers
+ * et al., "LLM.int8()", 2022, section 3.1), so that the product is one of integers. A row that is
+ * not finite comes out as NaN. */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/linear_int8.c"
 enum { X, W, SCALE, B, Y };
@@ -169,13 +170,93 @@ static enum yp_status vjp(const struct nn_call *call)
         if (status != YP_OK)
             return status;
     }
-    float *db = call->gradient[B];
-    double *sums = parts.rest;
-    if (db != NULL)
-        nn_columns(dy, false, n, out, sums);
-    for (size_t i = 0; i < out && db != NULL; i++)
-        db[i] = (float)sums[i];
+    nn_bias_vjp(call, B, dy, false, n, out, parts.rest);
     return YP_OK;
+}
+
+/* -- weights alone ----------------------------------------------------------------------------- */
+
+enum { ROWS = 256 }; /* of w in float at once: with 1,280 columns a core's cache has them */
+
+NN_LOOPS widened_loops(const int8_t *w, float scale, size_t c, float *restrict to)
+{
+    for (size_t i = 0; i < c; i++)
+        to[i] = scale * (float)w[i];
+}
+NN_KERNEL(widened, (const int8_t *w, float scale, size_t c, float *to), (w, scale, c, to))
+
+/* Of rows `first` to `first + rows` - 1 of w, which are floats in `wide`: their part of y, or what
+ * they add to dx. */
+static struct nn_gemm wide_product(const struct nn_call *call, const float *wide, size_t first,
+                                   size_t rows, enum nn_pass pass)
+{
+    size_t n = call->shape->size[N], out = call->shape->size[OUT], c = call->shape->size[C];
+    float *y = call->value[Y], *dy = call->gradient[Y], *b = call->value[B];
+    if (pass == NN_FORWARD)
+        return nn_gemm_of(n, rows, c, nn_rows_of(call->value[X], NN_FLOAT, c),
+                          nn_columns_of(wide, NN_FLOAT, c),
+                          nn_rows_of(y != NULL ? y + first : NULL, NN_FLOAT, out), false,
+                          b != NULL ? b + first : NULL);
+    return nn_gemm_of(n, c, rows, nn_rows_of(dy != NULL ? dy + first : NULL, NN_FLOAT, out),
+                      nn_rows_of(wide, NN_FLOAT, c), nn_rows_of(call->gradient[X], NN_FLOAT, c),
+                      first > 0, NULL);
+}
+
+static size_t wide_bytes(const struct nn_shape *shape)
+{
+    return nn_aligned(nn_least(ROWS, shape->size[OUT]) * shape->size[C] * sizeof(float));
+}
+
+static size_t work_wide(const struct nn_shape *shape)
+{
+    const size_t out = shape->size[OUT], rows = nn_least(ROWS, out), rest = out % rows;
+    float bias = 0; /* with and without what may be */
+    const struct nn_call call = {.shape = shape}, more = {.shape = shape, .value[B] = &bias};
+    const struct nn_gemm products[] = {
+        wide_product(&call, NULL, 0, rows, NN_FORWARD),
+        wide_product(&more, NULL, 0, rows, NN_FORWARD),
+        wide_product(&call, NULL, 0, rows, NN_VJP),
+        wide_product(&call, NULL, rows, rows, NN_VJP),
+        wide_product(&call, NULL, 0, rest > 0 ? rest : 1, NN_FORWARD),
+        wide_product(&more, NULL, 0, rest > 0 ? rest : 1, NN_FORWARD),
+        wide_product(&call, NULL, rows, rest > 0 ? rest : 1, NN_VJP)};
+    size_t most = nn_gemm_most(products, sizeof products / sizeof *products);
+    size_t sums = nn_columns_bytes(shape->size[N], out);
+    most += wide_bytes(shape);
+    return most > sums ? most : sums;
+}
+
+static enum yp_status wide_pass(const struct nn_call *call, enum nn_pass pass)
+{
+    const size_t out = call->shape->size[OUT], c = call->shape->size[C];
+    const int8_t *w = call->value[W];
+    const float *scale = call->value[SCALE];
+    float *wide = call->work;
+    char *rest = (char *)call->work + wide_bytes(call->shape);
+    widened_kernel *widened = best_widened();
+    enum yp_status status = YP_OK;
+    for (size_t first = 0; first < out && status == YP_OK; first += ROWS) {
+        const size_t rows = nn_least(ROWS, out - first);
+        NN_PARALLEL_FOR(rows * c > NN_FEW * NN_CHUNK, i, rows, 1,
+                        widened(w + (first + i) * c, scale[first + i], c, wide + i * c));
+        const struct nn_gemm gemm = wide_product(call, wide, first, rows, pass);
+        status = nn_gemm(&gemm, rest);
+    }
+    return status;
+}
+
+static enum yp_status forward_wide(const struct nn_call *call)
+{
+    return wide_pass(call, NN_FORWARD);
+}
+
+static enum yp_status vjp_wide(const struct nn_call *call)
+{
+    enum yp_status status = call->gradient[X] != NULL ? wide_pass(call, NN_VJP) : YP_OK;
+    if (status == YP_OK)
+        nn_bias_vjp(call, B, call->gradient[Y], false, call->shape->size[N], call->shape->size[OUT],
+                    call->work);
+    return status;
 }
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
@@ -202,7 +283,8 @@ const struct nn_operator nn_linear_int8 = {
     .flops = flops,
     .versions = {{NN_INT8, "cpu", .forward = forward, .vjp = vjp, .work = work,
                   .rounding = {[X] = 0x1p-9, [Y] = 0x1p-8}, /* of dy scale; of x by its row */
-                  .arithmetic = YP_INT8}},
+                  .arithmetic = YP_INT8},
+                 {NN_FP32, "cpu", .forward = forward_wide, .vjp = vjp_wide, .work = work_wide}},
 };
 
 #else

@@ -59,25 +59,15 @@ static enum yp_status forward_in(const struct nn_call *call, bool bf16)
     return YP_OK;
 }
 
-/* Rows whose dgain is summed by one thread: of at most 64 blocks, which are added in their order.
- */
-enum { BLOCKS = 64 };
-
-static size_t block_of(size_t n, size_t d)
-{
-    size_t least = nn_rows(d, NN_CHUNK), even = (n + BLOCKS - 1) / BLOCKS;
-    return even > least ? even : least;
-}
-
 static size_t work(const struct nn_shape *shape)
 {
     size_t n = shape->size[N], d = shape->size[D];
-    return nn_chunks(n, block_of(n, d)) * d * sizeof(double);
+    return nn_chunks(n, nn_block_rows(n, d)) * d * sizeof(double);
 }
 
 static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
-    size_t n = call->shape->size[N], d = call->shape->size[D], block = block_of(n, d);
+    size_t n = call->shape->size[N], d = call->shape->size[D], block = nn_block_rows(n, d);
     size_t blocks = nn_chunks(n, block);
     const float *r = call->value[R];
     double *sums = call->gradient[GAIN] != NULL ? call->work : NULL;

@@ -1,0 +1,198 @@
+/* y (b, p, q, k) = the convolution of x (b, h, w, c) with weights (k, r, s, c), plus bias (k) or
+ * none: y_bijk = bias_k + sum over u, v, c of weights_kuvc x at (i stride - pad + u, j stride - pad
+ * + v), which is 0 outside. In memory this is PyTorch's conv2d with channels last. p is (h + 2 pad
+ * - r) / stride + 1, rounded down, and q like it. dx is the transposed convolution of dy, dweights
+ * the sum of dy times patches, dbias the sum of dy. */
+#ifndef REAL
+#define NN_FILE "models/nn/operators/convolution.c"
+enum { X, WEIGHTS, BIAS, Y };
+enum { B, H, W, C, P, Q, K, R, S };
+enum { STRIDE, PAD };
+#include "models/nn/fast.h"
+#include "models/nn/patches.h"
+#include "models/nn/plain.h"
+#include "models/nn/simd/winograd.h"
+
+static struct nn_patches patches_of(const struct nn_shape *shape)
+{
+    const size_t *size = shape->size;
+    return (struct nn_patches){.b = size[B],
+                               .h = size[H],
+                               .w = size[W],
+                               .c = size[C],
+                               .p = size[P],
+                               .q = size[Q],
+                               .g = size[K],
+                               .r = size[R],
+                               .s = size[S],
+                               .stride = (size_t)shape->setting[STRIDE],
+                               .pad = (size_t)shape->setting[PAD]};
+}
+
+/* Whether Winograd's way takes it, and its sizes. */
+static bool by_winograd(const struct nn_patches *p, struct nn_winograd *g)
+{
+    *g = (struct nn_winograd){.b = p->b, .h = p->h, .w = p->w, .in = p->c, .out = p->g};
+    return p->r == 3 && p->s == 3 && p->stride == 1 && p->pad == 1 && nn_winograd_pays(g);
+}
+
+/* The same of the gradient by the input: it is the convolution of dy with kernels turned round. */
+static struct nn_winograd turned(struct nn_winograd g)
+{
+    return (struct nn_winograd){.b = g.b, .h = g.h, .w = g.w, .in = g.out, .out = g.in};
+}
+
+static size_t most(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static size_t points_bytes(const struct nn_winograd *g)
+{
+    return nn_aligned(sizeof(float) *
+                      most(nn_winograd_points(g->in, g->out), nn_winograd_points(g->out, g->in)));
+}
+
+static size_t work(const struct nn_shape *shape)
+{
+    const struct nn_patches patches = patches_of(shape);
+    struct nn_winograd g;
+    size_t sums = nn_columns_bytes(patches.b * patches.p * patches.q, patches.g);
+    if (!by_winograd(&patches, &g))
+        return most(sums, nn_patches_bytes(&patches));
+    const struct nn_winograd back = turned(g);
+    return most(sums, points_bytes(&g) + most(nn_winograd_bytes(&g), nn_winograd_bytes(&back)));
+}
+
+static enum yp_status forward(const struct nn_call *call)
+{
+    const struct nn_patches patches = patches_of(call->shape);
+    struct nn_winograd g;
+    if (!by_winograd(&patches, &g))
+        return nn_patches_to_grid(&patches, call->value[X], call->value[WEIGHTS], call->value[BIAS],
+                                  false, call->value[Y], call->work);
+    nn_winograd_weights(g.in, g.out, call->value[WEIGHTS], false, call->work);
+    nn_winograd(&g, call->value[X], call->work, call->value[BIAS], false, call->value[Y],
+                (char *)call->work + points_bytes(&g));
+    return YP_OK;
+}
+
+static enum yp_status input_vjp(const struct nn_call *call, const struct nn_patches *patches)
+{
+    float *dx = call->gradient[X];
+    struct nn_winograd g;
+    if (by_winograd(patches, &g)) {
+        const struct nn_winograd back = turned(g);
+        nn_winograd_weights(back.in, back.out, call->value[WEIGHTS], true, call->work);
+        nn_winograd(&back, call->gradient[Y], call->work, NULL, nn_adds(call, X), dx,
+                    (char *)call->work + points_bytes(&g));
+        return YP_OK;
+    }
+    if (!nn_adds(call, X))
+        nn_zero(dx, patches->b * patches->h * patches->w * patches->c);
+    return nn_patches_to_image(patches, call->gradient[Y], call->value[WEIGHTS], dx, call->work);
+}
+
+static enum yp_status weights_vjp(const struct nn_call *call, const struct nn_patches *patches)
+{
+    const float *x = call->value[X], *dy = call->gradient[Y];
+    const bool add = nn_adds(call, WEIGHTS);
+    struct nn_winograd g;
+    if (!by_winograd(patches, &g))
+        return nn_patches_to_weights(patches, x, dy, add, call->gradient[WEIGHTS], call->work);
+    nn_winograd_gradient(&g, x, dy, add, call->gradient[WEIGHTS], call->work,
+                         (char *)call->work + points_bytes(&g));
+    return YP_OK;
+}
+
+static enum yp_status vjp(const struct nn_call *call)
+{
+    const struct nn_patches patches = patches_of(call->shape);
+    enum yp_status status = YP_OK;
+    if (call->gradient[X] != NULL)
+        status = input_vjp(call, &patches);
+    if (call->gradient[WEIGHTS] != NULL && status == YP_OK)
+        status = weights_vjp(call, &patches);
+    if (status == YP_OK)
+        nn_bias_vjp(call, BIAS, call->gradient[Y], false, patches.b * patches.p * patches.q,
+                    patches.g, call->work);
+    return status;
+}
+
+static double flops(const struct nn_shape *shape, enum nn_pass pass)
+{
+    const size_t *size = shape->size;
+    double grid = (double)(size[B] * size[P] * size[Q] * size[K]);
+    double each = 2 * (double)(size[R] * size[S] * size[C]);
+    return pass == NN_VJP ? grid * (2 * each + 1) : grid * (each + 1);
+}
+
+const struct nn_operator nn_convolution = {
+    .name = "convolution",
+    .dims = "bhwcpqkrs",
+    .settings = {"stride", "pad"},
+    .tensors = {{"x", "bhwc", .role = NN_INPUT, .adds = true},
+                {"weights", "krsc", .role = NN_PARAMETER, .adds = true},
+                {"bias", "k", .role = NN_PARAMETER, .adds = true, .optional = true},
+                {"y", "bpqk", .role = NN_OUTPUT}},
+    .shapes = {{"one", .size = {1, 1, 1, 1, 1, 1, 1, 1, 1}, .setting = {1, 0}},
+               {"odd", .size = {2, 7, 5, 3, 4, 3, 5, 3, 3}, .setting = {2, 1}},
+               {"small", .size = {1, 16, 18, 16, 16, 18, 24, 3, 3}, .setting = {1, 1}},
+               {"medium", .size = {1, 32, 32, 128, 32, 32, 128, 3, 3}, .setting = {1, 1}}},
+    NN_PLAIN,
+    .flops = flops,
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work}},
+};
+
+#else
+/* y; or, of dy, dx and dweights. */
+static void NAME(pass)(const struct nn_call *call, bool backward)
+{
+    const size_t *size = call->shape->size;
+    size_t stride = (size_t)call->shape->setting[STRIDE], pad = (size_t)call->shape->setting[PAD];
+    const REAL *x = call->value[X], *weights = call->value[WEIGHTS], *dy = call->gradient[Y];
+    REAL *y = call->value[Y], *dx = call->gradient[X], *dweights = call->gradient[WEIGHTS];
+    for (size_t at = 0; at < size[B] * size[P] * size[Q] * size[R] * size[S]; at++) {
+        size_t v = at % size[S], u = at / size[S] % size[R], point = at / size[S] / size[R];
+        size_t row = point / size[Q] % size[P] * stride + u, column = point % size[Q] * stride + v;
+        if (row < pad || column < pad || row - pad >= size[H] || column - pad >= size[W])
+            continue;
+        size_t image = point / size[Q] / size[P] * size[H];
+        size_t in = ((image + row - pad) * size[W] + column - pad) * size[C];
+        for (size_t k = 0; k < size[K]; k++) {
+            size_t of = ((k * size[R] + u) * size[S] + v) * size[C], out = point * size[K] + k;
+            for (size_t c = 0; c < size[C]; c++)
+                if (backward) {
+                    dx[in + c] += dy[out] * weights[of + c];
+                    dweights[of + c] += dy[out] * x[in + c];
+                } else {
+                    y[out] += weights[of + c] * x[in + c];
+                }
+        }
+    }
+}
+
+static void NAME(forward)(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    const REAL *bias = call->value[BIAS];
+    REAL *y = call->value[Y];
+    for (size_t i = 0; i < size[B] * size[P] * size[Q] * size[K]; i++)
+        y[i] = bias != NULL ? bias[i % size[K]] : 0;
+    NAME(pass)(call, false);
+}
+
+static void NAME(vjp)(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    const REAL *dy = call->gradient[Y];
+    REAL *dx = call->gradient[X], *dweights = call->gradient[WEIGHTS], *db = call->gradient[BIAS];
+    memset(dx, 0, size[B] * size[H] * size[W] * size[C] * sizeof *dx);
+    memset(dweights, 0, size[K] * size[R] * size[S] * size[C] * sizeof *dweights);
+    NAME(pass)(call, true);
+    for (size_t k = 0; k < size[K] && db != NULL; k++)
+        db[k] = 0;
+    for (size_t i = 0; i < size[B] * size[P] * size[Q] * size[K] && db != NULL; i++)
+        db[i % size[K]] += dy[i];
+}
+#endif

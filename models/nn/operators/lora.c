@@ -1,0 +1,170 @@
+/* y (n, o) = base (n, o) + u b^T, u (n, r) = scale x a^T, of x (n, c), a (r, c) and b (o, r): the
+ * low-rank change of a linear layer whose own product is `base` (Hu et al., "LoRA", 2021; scale =
+ * alpha / r). b a is never made. u is saved. With v = scale dy b: dx = v a, da = v^T x, db = dy^T
+ * u, dbase = dy. */
+#ifndef REAL
+#define NN_FILE "models/nn/operators/lora.c"
+enum { X, BASE, LOW, HIGH, Y, U };
+enum { N, OUT, C, RANK };
+#include "models/nn/fast.h"
+#include "models/nn/gemm/gemm.h"
+#include "models/nn/plain.h"
+
+NN_LOOPS scale_loops(float factor, size_t n, float *restrict x)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] *= factor;
+}
+NN_KERNEL(scale, (float factor, size_t n, float *x), (factor, n, x))
+
+/* The products of a call; `v` is (n, r) of its workspace. */
+enum { OF_U, OF_Y, OF_V, OF_DX, OF_DA, OF_DB, PRODUCTS };
+
+static void products_of(const struct nn_call *call, const float *v, struct nn_gemm to[PRODUCTS])
+{
+    size_t n = call->shape->size[N], out = call->shape->size[OUT], c = call->shape->size[C];
+    size_t r = call->shape->size[RANK];
+    const void *x = call->value[X], *a = call->value[LOW], *b = call->value[HIGH];
+    const void *u = call->value[U], *dy = call->gradient[Y];
+    to[OF_U] = nn_gemm_of(n, r, c, nn_rows_of(x, NN_FLOAT, c), nn_columns_of(a, NN_FLOAT, c),
+                          nn_rows_of(u, NN_FLOAT, r), false, NULL);
+    to[OF_Y] = nn_gemm_of(n, out, r, nn_rows_of(u, NN_FLOAT, r), nn_columns_of(b, NN_FLOAT, r),
+                          nn_rows_of(call->value[Y], NN_FLOAT, out), true, NULL);
+    to[OF_V] = nn_gemm_of(n, r, out, nn_rows_of(dy, NN_FLOAT, out), nn_rows_of(b, NN_FLOAT, r),
+                          nn_rows_of(v, NN_FLOAT, r), false, NULL);
+    to[OF_DX] = nn_gemm_of(n, c, r, nn_rows_of(v, NN_FLOAT, r), nn_rows_of(a, NN_FLOAT, c),
+                           nn_rows_of(call->gradient[X], NN_FLOAT, c), nn_adds(call, X), NULL);
+    to[OF_DA] = nn_gemm_of(r, c, n, nn_columns_of(v, NN_FLOAT, r), nn_rows_of(x, NN_FLOAT, c),
+                           nn_rows_of(call->gradient[LOW], NN_FLOAT, c), nn_adds(call, LOW), NULL);
+    to[OF_DB] = nn_gemm_of(out, r, n, nn_columns_of(dy, NN_FLOAT, out), nn_rows_of(u, NN_FLOAT, r),
+                           nn_rows_of(call->gradient[HIGH], NN_FLOAT, r), nn_adds(call, HIGH), NULL);
+}
+
+static size_t v_bytes(const struct nn_shape *shape)
+{
+    return nn_aligned(shape->size[N] * shape->size[RANK] * sizeof(float));
+}
+
+static size_t work(const struct nn_shape *shape)
+{
+    const struct nn_call call = {.shape = shape};
+    const struct nn_call more = {.shape = shape, .add = 1U << X | 1U << LOW | 1U << HIGH};
+    struct nn_gemm products[2 * PRODUCTS];
+    products_of(&call, NULL, products);
+    products_of(&more, NULL, products + PRODUCTS);
+    return v_bytes(shape) + nn_gemm_most(products, 2 * PRODUCTS);
+}
+
+static void scale_all(float factor, size_t n, float *x)
+{
+    scale_kernel *scale = best_scale();
+    NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
+                    scale(factor, nn_least(NN_CHUNK, n - at), x + at));
+}
+
+static enum yp_status forward(const struct nn_call *call)
+{
+    const struct nn_shape *shape = call->shape;
+    struct nn_gemm products[PRODUCTS];
+    products_of(call, call->work, products);
+    char *work = (char *)call->work + v_bytes(shape);
+    enum yp_status status = nn_gemm(&products[OF_U], work);
+    scale_all((float)shape->setting[0], shape->size[N] * shape->size[RANK], call->value[U]);
+    nn_copy(call->value[BASE], shape->size[N] * shape->size[OUT], call->value[Y]);
+    return status == YP_OK ? nn_gemm(&products[OF_Y], work) : status;
+}
+
+static enum yp_status vjp(const struct nn_call *call)
+{
+    const struct nn_shape *shape = call->shape;
+    float *v = call->work;
+    struct nn_gemm products[PRODUCTS];
+    products_of(call, v, products);
+    char *work = (char *)call->work + v_bytes(shape);
+    enum yp_status status = nn_gemm(&products[OF_V], work);
+    scale_all((float)shape->setting[0], shape->size[N] * shape->size[RANK], v);
+    if (call->gradient[X] != NULL && status == YP_OK)
+        status = nn_gemm(&products[OF_DX], work);
+    if (call->gradient[LOW] != NULL && status == YP_OK)
+        status = nn_gemm(&products[OF_DA], work);
+    if (call->gradient[HIGH] != NULL && status == YP_OK)
+        status = nn_gemm(&products[OF_DB], work);
+    if (call->gradient[BASE] != NULL)
+        nn_copy(call->gradient[Y], shape->size[N] * shape->size[OUT], call->gradient[BASE]);
+    return status;
+}
+
+static double flops(const struct nn_shape *shape, enum nn_pass pass)
+{
+    double n = (double)shape->size[N], out = (double)shape->size[OUT], c = (double)shape->size[C];
+    double r = (double)shape->size[RANK];
+    return pass == NN_VJP ? n * r * (4 * out + 4 * c + 1) : n * r * (2 * out + 2 * c + 1);
+}
+
+const struct nn_operator nn_lora = {
+    .name = "lora",
+    .dims = "nocr",
+    .settings = {"scale"},
+    .tensors = {{"x", "nc", .role = NN_INPUT, .adds = true},
+                {"base", "no", .role = NN_INPUT, .unread = true},
+                {"a", "rc", .role = NN_PARAMETER, .adds = true},
+                {"b", "or", .role = NN_PARAMETER, .adds = true},
+                {"y", "no", .role = NN_OUTPUT},
+                {"u", "nr", .role = NN_SAVED}},
+    .shapes = {{"one", .size = {1, 1, 1, 1}, .setting = {2}},
+               {"odd", .size = {5, 7, 9, 3}, .setting = {2}},
+               {"small", .size = {65, 96, 64, 8}, .setting = {2}},
+               {"medium", .size = {514, 1280, 1280, 8}, .setting = {2}}},
+    NN_PLAIN,
+    .flops = flops,
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work}},
+};
+
+#else
+static void NAME(forward)(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    const REAL *x = call->value[X], *base = call->value[BASE];
+    const REAL *a = call->value[LOW], *b = call->value[HIGH];
+    REAL *y = call->value[Y], *u = call->value[U], scale = (REAL)call->shape->setting[0];
+    for (size_t i = 0; i < size[N]; i++, u += size[RANK]) {
+        for (size_t k = 0; k < size[RANK]; k++) {
+            REAL sum = 0;
+            for (size_t c = 0; c < size[C]; c++)
+                sum += x[i * size[C] + c] * a[k * size[C] + c];
+            u[k] = scale * sum;
+        }
+        for (size_t o = 0; o < size[OUT]; o++) {
+            REAL sum = base[i * size[OUT] + o];
+            for (size_t k = 0; k < size[RANK]; k++)
+                sum += u[k] * b[o * size[RANK] + k];
+            y[i * size[OUT] + o] = sum;
+        }
+    }
+}
+
+static void NAME(vjp)(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    const REAL *x = call->value[X], *a = call->value[LOW], *b = call->value[HIGH];
+    const REAL *u = call->value[U], *dy = call->gradient[Y];
+    REAL *dx = call->gradient[X], *da = call->gradient[LOW], *db = call->gradient[HIGH];
+    REAL scale = (REAL)call->shape->setting[0];
+    memset(dx, 0, size[N] * size[C] * sizeof *dx);
+    memset(da, 0, size[RANK] * size[C] * sizeof *da);
+    memset(db, 0, size[OUT] * size[RANK] * sizeof *db);
+    memcpy(call->gradient[BASE], dy, size[N] * size[OUT] * sizeof *dy);
+    for (size_t i = 0; i < size[N]; i++, x += size[C], dx += size[C], u += size[RANK])
+        for (size_t k = 0; k < size[RANK]; k++) {
+            REAL v = 0;
+            for (size_t o = 0; o < size[OUT]; o++) {
+                v += scale * dy[i * size[OUT] + o] * b[o * size[RANK] + k];
+                db[o * size[RANK] + k] += dy[i * size[OUT] + o] * u[k];
+            }
+            for (size_t c = 0; c < size[C]; c++) {
+                dx[c] += v * a[k * size[C] + c];
+                da[k * size[C] + c] += v * x[c];
+            }
+        }
+}
+#endif

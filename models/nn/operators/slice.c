@@ -1,0 +1,84 @@
+/* y (b, m, d) = rows `from` to `from` + m - 1 of x (b, t, d). dx is dy in these rows, and 0
+ * elsewhere. */
+#ifndef REAL
+#define NN_FILE "models/nn/operators/slice.c"
+enum { X, Y };
+enum { B, T, D, M };
+#include "models/nn/fast.h"
+#include "models/nn/plain.h"
+
+static size_t place(const struct nn_shape *shape, size_t b)
+{
+    return (b * shape->size[T] + (size_t)shape->setting[0]) * shape->size[D];
+}
+
+static enum yp_status forward(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size, count = size[M] * size[D];
+    const float *x = call->value[X];
+    float *y = call->value[Y];
+    for (size_t b = 0; b < size[B]; b++)
+        nn_copy(x + place(call->shape, b), count, y + b * count);
+    return YP_OK;
+}
+
+static enum yp_status vjp(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size, count = size[M] * size[D];
+    const float *dy = call->gradient[Y];
+    float *dx = call->gradient[X];
+    if (dx == NULL)
+        return YP_OK;
+    nn_zero(dx, size[B] * size[T] * size[D]);
+    for (size_t b = 0; b < size[B]; b++)
+        nn_copy(dy + b * count, count, dx + place(call->shape, b));
+    return YP_OK;
+}
+
+static double flops(const struct nn_shape *shape, enum nn_pass pass)
+{
+    (void)shape;
+    (void)pass;
+    return 1; /* copies */
+}
+
+const struct nn_operator nn_slice = {
+    .name = "slice",
+    .dims = "btdm",
+    .settings = {"from"},
+    .tensors = {{"x", "btd", .role = NN_INPUT, .unread = true}, {"y", "bmd", .role = NN_OUTPUT}},
+    .shapes = {{"one", .size = {1, 1, 1, 1}, .setting = {0}},
+               {"odd", .size = {3, 5, 7, 3}, .setting = {1}},
+               {"small", .size = {2, 17, 64, 16}, .setting = {1}},
+               {"medium", .size = {4, 257, 1280, 256}, .setting = {1}}},
+    NN_PLAIN,
+    .flops = flops,
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp}},
+};
+
+#else
+static void NAME(forward)(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    const REAL *x = call->value[X];
+    REAL *y = call->value[Y];
+    size_t from = (size_t)call->shape->setting[0];
+    for (size_t b = 0; b < size[B]; b++)
+        for (size_t k = 0; k < size[M]; k++)
+            for (size_t d = 0; d < size[D]; d++)
+                *y++ = x[(b * size[T] + from + k) * size[D] + d];
+}
+
+static void NAME(vjp)(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    const REAL *dy = call->gradient[Y];
+    REAL *dx = call->gradient[X];
+    size_t from = (size_t)call->shape->setting[0];
+    memset(dx, 0, size[B] * size[T] * size[D] * sizeof *dx);
+    for (size_t b = 0; b < size[B]; b++)
+        for (size_t k = 0; k < size[M]; k++)
+            for (size_t d = 0; d < size[D]; d++)
+                dx[(b * size[T] + from + k) * size[D] + d] = *dy++;
+}
+#endif
