@@ -68,13 +68,17 @@ YP_TEST(operators, vjp_in_models, .tags = "stress medium",
 static const struct {
     const char *name;
     struct nn_shape shape;
-} sizes[] = {{"attention", {"tiles", .size = {2, 77, 3, 16}, .setting = {1}}},
-             {"attention", {"channels", .size = {1, 33, 2, 128}, .setting = {1}}},
-             {"attention", {"unmasked", .size = {1, 65, 1, 5}, .setting = {0}}},
-             {"attention", {"wide", .size = {1, 4, 1, 129}, .setting = {1}}},
-             {"linear", {"tiles", .size = {130, 67, 33}}},
-             {"matmul", {"tiles", .size = {65, 129, 17}}},
-             {"linear_cross_entropy", {"chunks", .size = {515, 300, 8}}}};
+} sizes[] = {
+    {"attention", {"tiles", .size = {2, 77, 3, 16}, .setting = {1}}},
+    {"attention", {"channels", .size = {1, 33, 2, 128}, .setting = {1}}},
+    {"attention", {"unmasked", .size = {1, 65, 1, 5}, .setting = {0}}},
+    {"attention", {"wide", .size = {1, 4, 1, 129}, .setting = {1}}},
+    {"convolution", {"tiles", .size = {3, 9, 7, 17, 9, 7, 70, 3, 3}, .setting = {1, 1}}},
+    {"convolution", {"many", .size = {2, 42, 38, 16, 42, 38, 16, 3, 3}, .setting = {1, 1}}},
+    {"convolution", {"far", .size = {1, 9, 9, 5, 4, 4, 6, 7, 7}, .setting = {2, 2}}},
+    {"linear", {"tiles", .size = {130, 67, 33}}},
+    {"matmul", {"tiles", .size = {65, 129, 17}}},
+    {"linear_cross_entropy", {"chunks", .size = {515, 300, 8}}}};
 
 static bool has_size(const struct yp_case *t)
 {

@@ -1,0 +1,379 @@
+/* The mock's layers, its parameters, and passes over them. */
+#include "models/refiner/mock.h"
+
+#include "base/numbers/splitmix.h"
+#include "base/random/stream.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* -- layers ----------------------------------------------------------------------------------- */
+
+struct mock_layer mock_layer(size_t width, int i)
+{
+    static const size_t block_kernel[] = {3, 1, 3};
+    const int block = (i - 1) / 3, place = (i - 1) % 3;
+    struct mock_layer layer = {
+        .stride = 1, .activation = MOCK_RELU, .norm = i < MOCK_LAYERS - 1, .kernel = 3};
+    if (i == 0) {
+        layer.in = MOCK_CHANNELS, layer.out = width, layer.kernel = 7, layer.stride = 2;
+    } else if (i <= 9) {
+        layer.out = width << (block + 1);
+        layer.in = place == 0 ? width << block : layer.out;
+        layer.kernel = block_kernel[place];
+        layer.stride = place == 0 ? 2 : 1;
+    } else if (i <= 12) {
+        layer.in = width << (13 - i), layer.out = width << (12 - i);
+        layer.activation = MOCK_GELU;
+    } else if (i <= 14) {
+        layer.transposed = true;
+        layer.in = width >> (i - 13), layer.out = width >> (i - 12);
+        layer.kernel = 4, layer.stride = 2;
+    } else {
+        layer.in = width / 4, layer.out = MOCK_CHANNELS, layer.kernel = 1;
+        layer.activation = MOCK_NONE;
+    }
+    layer.pad = layer.transposed ? 1 : layer.kernel / 2;
+    return layer;
+}
+
+size_t mock_side(size_t tile, int i)
+{
+    for (int k = 0; k <= i; k++) {
+        struct mock_layer layer = mock_layer(MOCK_WIDTH, k);
+        tile = layer.transposed ? tile * layer.stride : tile / layer.stride;
+    }
+    return tile;
+}
+
+/* -- parameters ------------------------------------------------------------------------------- */
+
+static size_t part_count(const struct mock_layer *layer, enum mock_part part)
+{
+    return part == MOCK_WEIGHT ? layer->in * layer->kernel * layer->kernel * layer->out
+                               : layer->out;
+}
+
+/* Tensor i of those from part `first` to part `last`; of layers without a norm there are but weight
+ * and bias. */
+static bool tensor_of(size_t width, enum mock_part first, enum mock_part last, size_t i,
+                      struct mock_tensor *out)
+{
+    static const char *const names[] = {"conv.weight", "conv.bias",         "norm.weight",
+                                        "norm.bias",   "norm.running_mean", "norm.running_var"};
+    *out = (struct mock_tensor){.offset = 0};
+    for (int k = 0; k < MOCK_LAYERS; k++) {
+        const struct mock_layer layer = mock_layer(width, k);
+        for (enum mock_part part = first; part <= last && (layer.norm || part <= MOCK_BIAS);
+             part++) {
+            out->layer = k;
+            out->part = part;
+            out->count = part_count(&layer, part);
+            snprintf(out->name, sizeof out->name, "layer%02d.%s", k + 1, names[part]);
+            if (i-- == 0)
+                return true;
+            out->offset += out->count;
+        }
+    }
+    return false;
+}
+
+bool mock_parameter(size_t width, bool folded, size_t i, struct mock_tensor *out)
+{
+    return tensor_of(width, MOCK_WEIGHT, folded ? MOCK_BIAS : MOCK_SHIFT, i, out);
+}
+
+bool mock_statistic(size_t width, size_t i, struct mock_tensor *out)
+{
+    return tensor_of(width, MOCK_MEAN, MOCK_VARIANCE, i, out);
+}
+
+size_t mock_parameters(size_t width, bool folded)
+{
+    struct mock_tensor end;
+    mock_parameter(width, folded, SIZE_MAX, &end); /* stops behind the last one */
+    return end.offset;
+}
+
+size_t mock_statistics(size_t width)
+{
+    struct mock_tensor end;
+    mock_statistic(width, SIZE_MAX, &end);
+    return end.offset;
+}
+
+/* Uniform within +-bound: of each word of a stream the upper 24 bits, at their middle. */
+static void draw(uint64_t seed, size_t tensor, size_t count, float bound, float *out)
+{
+    enum { CHUNK = 1024 };
+    const struct ypi_stream stream = {ypi_mix64(seed + YPI_GOLDEN), tensor};
+    uint32_t words[CHUNK];
+    for (size_t at = 0; at < count; at += CHUNK) {
+        const size_t some = count - at < CHUNK ? count - at : CHUNK;
+        ypi_random_words(YPI_LEVEL_AUTO, stream, at, some, words);
+        for (size_t i = 0; i < some; i++)
+            out[at + i] = bound * (((float)(words[i] >> 8) + 0.5F) * 0x1p-23F - 1);
+    }
+}
+
+void mock_initialise(size_t width, uint64_t seed, float *parameters, float *statistics)
+{
+    struct mock_tensor t;
+    for (size_t i = 0; mock_parameter(width, false, i, &t); i++) {
+        const struct mock_layer layer = mock_layer(width, t.layer);
+        const size_t fan = (layer.transposed ? layer.out : layer.in) * layer.kernel * layer.kernel;
+        if (t.part <= MOCK_BIAS)
+            draw(seed, i, t.count, (float)(1 / sqrt((double)fan)), parameters + t.offset);
+        for (size_t k = 0; k < t.count && t.part > MOCK_BIAS; k++)
+            parameters[t.offset + k] = t.part == MOCK_GAIN ? 1 : 0;
+    }
+    for (size_t i = 0; mock_statistic(width, i, &t); i++)
+        for (size_t k = 0; k < t.count; k++)
+            statistics[t.offset + k] = t.part == MOCK_VARIANCE ? 1 : 0;
+}
+
+/* The layer's parts, in the order of enum mock_part. */
+static const float *find(size_t width, const float *parameters, const float *statistics, int layer,
+                         enum mock_part part)
+{
+    const bool statistic = part >= MOCK_MEAN;
+    struct mock_tensor t;
+    for (size_t i = 0;
+         statistic ? mock_statistic(width, i, &t) : mock_parameter(width, false, i, &t); i++)
+        if (t.layer == layer && t.part == part)
+            return (statistic ? statistics : parameters) + t.offset;
+    return NULL;
+}
+
+void mock_fold(size_t width, const float *parameters, const float *statistics, float *folded)
+{
+    struct mock_tensor t;
+    for (size_t i = 0; mock_parameter(width, true, i, &t); i++) {
+        const struct mock_layer layer = mock_layer(width, t.layer);
+        const float *part[MOCK_VARIANCE + 1];
+        for (int k = 0; k <= MOCK_VARIANCE; k++)
+            part[k] = find(width, parameters, statistics, t.layer, (enum mock_part)k);
+        for (size_t k = 0; k < t.count; k++) {
+            /* The output that the element belongs to: the first axis, or the last one. */
+            const size_t o =
+                layer.transposed || t.part == MOCK_BIAS ? k % layer.out : k / (t.count / layer.out);
+            const double from = (double)part[t.part][k];
+            const double r = layer.norm ? (double)part[MOCK_GAIN][o] /
+                                              sqrt((double)part[MOCK_VARIANCE][o] + MOCK_EPS)
+                                        : 1;
+            double value = r * from;
+            if (t.part == MOCK_BIAS && layer.norm)
+                value += (double)part[MOCK_SHIFT][o] - r * (double)part[MOCK_MEAN][o];
+            folded[t.offset + k] = (float)value;
+        }
+    }
+}
+
+/* -- the model --------------------------------------------------------------------------------- */
+
+struct mock {
+    struct mock_options o;
+    struct nn_model *model;
+    void *arena;
+    int input, target, result;
+    int means[MOCK_LAYERS]; /* of norms in training; their r stand behind them */
+};
+
+enum yp_status mock_check_options(const struct mock_options *o)
+{
+    if (o->width < 4 || o->width > 1024 || o->width % 4 != 0)
+        return yp_set_error(
+            YP_INVALID, "mock_options.width is %zu: must be a multiple of 4, 4 to 1024", o->width);
+    if (o->tile < MOCK_STRIDES || o->tile > 8192 || o->tile % MOCK_STRIDES != 0)
+        return yp_set_error(YP_INVALID,
+                            "mock_options.tile is %zu: must be a multiple of %d, %d to 8192",
+                            o->tile, MOCK_STRIDES, MOCK_STRIDES);
+    if (o->batch < 1 || o->batch > 1024)
+        return yp_set_error(YP_INVALID, "mock_options.batch is %zu: must be 1 to 1024", o->batch);
+    if (o->kind != NULL && strcmp(o->kind, "cpu") != 0 && strcmp(o->kind, "cuda") != 0)
+        return yp_set_error(YP_INVALID, "mock_options.kind is '%s': must be cpu or cuda", o->kind);
+    return YP_OK;
+}
+
+/* The next tensor of the parameters; -1 behind the last one. */
+static int parameter(struct mock *mock, size_t *next)
+{
+    struct mock_tensor t;
+    bool folded = mock->o.pass == NN_MODEL_FORWARD;
+    return mock_parameter(mock->o.width, folded, (*next)++, &t)
+               ? nn_model_parameter(mock->model, "parameter", t.count)
+               : -1;
+}
+
+static int convolve(struct mock *mock, const struct mock_layer *layer, int i, int x, size_t *next)
+{
+    const size_t in = i > 0 ? mock_side(mock->o.tile, i - 1) : mock->o.tile;
+    const size_t out = mock_side(mock->o.tile, i), b = mock->o.batch, k = layer->kernel;
+    const struct nn_shape wide = {.size = {b, in, in, layer->in, out, out, layer->out, k, k},
+                                  .setting = {(double)layer->stride, (double)layer->pad}};
+    int weight = parameter(mock, next), bias = parameter(mock, next);
+    return nn_model_step(mock->model,
+                         layer->transposed ? &nn_transposed_convolution : &nn_convolution, wide,
+                         (int[]){x, weight, bias});
+}
+
+static int normalise(struct mock *mock, size_t pixels, int i, int x, size_t *next)
+{
+    const struct nn_shape shape = {.size = {pixels, mock_layer(mock->o.width, i).out},
+                                   .setting = {MOCK_EPS}};
+    int gain = parameter(mock, next), shift = parameter(mock, next);
+    int y = nn_model_step(mock->model, &nn_batch_norm, shape, (int[]){x, gain, shift});
+    mock->means[i] = y + 1;
+    nn_model_keep(mock->model, y + 1);
+    nn_model_keep(mock->model, y + 2);
+    return y;
+}
+
+static void build(struct mock *mock)
+{
+    const bool training = mock->o.pass == NN_MODEL_GRADIENT;
+    const size_t b = mock->o.batch, tile = mock->o.tile;
+    const size_t image = tile / 4 * (tile / 4) * MOCK_CHANNELS;
+    size_t next = 0;
+    mock->input = nn_model_constant(mock->model, "image", NN_REAL, b * tile * tile * MOCK_CHANNELS);
+    mock->target = training ? nn_model_constant(mock->model, "target", NN_REAL, b * image) : -1;
+    int x = mock->input;
+    for (int i = 0; i < MOCK_LAYERS; i++) {
+        const struct mock_layer layer = mock_layer(mock->o.width, i);
+        const size_t side = mock_side(tile, i), pixels = b * side * side;
+        const struct nn_shape line = {.size = {pixels * layer.out}};
+        x = convolve(mock, &layer, i, x, &next);
+        if (training && layer.norm)
+            x = normalise(mock, pixels, i, x, &next);
+        const bool relu = layer.activation == MOCK_RELU && !mock->o.smooth;
+        if (layer.activation != MOCK_NONE)
+            x = nn_model_step(mock->model, relu ? &nn_relu : &nn_gelu, line, &x);
+    }
+    mock->result = !training
+                       ? x
+                       : nn_model_step(mock->model, &nn_mse, (struct nn_shape){.size = {b, image}},
+                                       (int[]){x, mock->target});
+}
+
+struct mock *mock_create(const struct mock_options *options)
+{
+    if (mock_check_options(options) != YP_OK)
+        return NULL;
+    const struct nn_model_options o = {.device = options->device,
+                                       .kind = options->kind,
+                                       .precision = options->precision,
+                                       .oracle = options->oracle,
+                                       .steps = 3 * MOCK_LAYERS + 1,
+                                       .tensors = 10 * MOCK_LAYERS + 3};
+    struct mock *mock = yp_device_alloc(yp_device_cpu(), sizeof *mock);
+    if (mock == NULL)
+        return NULL;
+    *mock = (struct mock){.o = *options, .model = nn_model_create(&o)};
+    if (mock->model != NULL)
+        build(mock);
+    if (mock->model != NULL && nn_model_plan(mock->model, options->pass) == YP_OK)
+        return mock;
+    mock_destroy(mock);
+    return NULL;
+}
+
+void mock_destroy(struct mock *mock)
+{
+    if (mock == NULL)
+        return;
+    yp_device_free(mock->o.device, mock->arena);
+    nn_model_destroy(mock->model);
+    yp_device_free(yp_device_cpu(), mock);
+}
+
+const struct nn_model *mock_model(const struct mock *mock)
+{
+    return mock->model;
+}
+
+enum yp_status mock_start(struct mock *mock)
+{
+    const char *kind = nn_device_kind(mock->o.device);
+    if (mock->o.kind != NULL && strcmp(mock->o.kind, kind) != 0)
+        return yp_set_error(YP_INVALID, "mock_start: planned for %s, the device is %s",
+                            mock->o.kind, kind);
+    mock->arena = yp_device_alloc(mock->o.device, nn_model_bytes(mock->model)->arena);
+    if (mock->arena == NULL)
+        return yp_last_status();
+    nn_model_bind(mock->model, mock->arena);
+    return YP_OK;
+}
+
+void *mock_input(const struct mock *mock)
+{
+    return nn_model_value(mock->model, mock->input);
+}
+
+void *mock_target(const struct mock *mock)
+{
+    return mock->target >= 0 ? nn_model_value(mock->model, mock->target) : NULL;
+}
+
+const void *mock_result(const struct mock *mock)
+{
+    return nn_model_value(mock->model, mock->result);
+}
+
+/* The cotangent of each image's error, of which the mean is asked for. */
+static enum yp_status ask(const struct mock *mock)
+{
+    void *to = nn_model_cotangent(mock->model, mock->result);
+    const bool wide = mock->o.oracle;
+    const size_t bytes = wide ? sizeof(double) : sizeof(float);
+    enum yp_status status = YP_OK;
+    for (size_t i = 0; i < mock->o.batch && status == YP_OK; i++) {
+        const double share = 1 / (double)mock->o.batch;
+        const float narrow = (float)share;
+        status = yp_device_copy(mock->o.device, (char *)to + i * bytes,
+                                wide ? (const void *)&share : &narrow, bytes);
+    }
+    return status;
+}
+
+enum yp_status mock_pass(struct mock *mock, const void *parameters, void *gradient, unsigned flags)
+{
+    if (mock->arena == NULL)
+        return yp_set_error(YP_INVALID, "mock_pass: mock_start() has not been called");
+    enum yp_status status = gradient != NULL ? ask(mock) : YP_OK;
+    return status == YP_OK ? nn_model_pass(mock->model, parameters, gradient, flags) : status;
+}
+
+/* Moments of layer i to the host: mean and r. */
+static enum yp_status fetch(const struct mock *mock, int i, size_t count, float *mean, float *r)
+{
+    enum yp_status status = yp_device_copy(
+        mock->o.device, mean, nn_model_value(mock->model, mock->means[i]), count * sizeof *mean);
+    return status == YP_OK
+               ? yp_device_copy(mock->o.device, r, nn_model_value(mock->model, mock->means[i] + 1),
+                                count * sizeof *r)
+               : status;
+}
+
+enum yp_status mock_update_statistics(const struct mock *mock, float *statistics)
+{
+    enum { MOST = 8 * 1024 }; /* channels: 8 times the largest width */
+    float mean[MOST], r[MOST];
+    struct mock_tensor t;
+    enum yp_status status = YP_OK;
+    if (mock->o.pass != NN_MODEL_GRADIENT || mock->o.oracle)
+        return yp_set_error(YP_INVALID, "mock_update_statistics: the pass has no norms in float");
+    for (size_t i = 0; mock_statistic(mock->o.width, i, &t) && status == YP_OK; i++) {
+        const size_t side = mock_side(mock->o.tile, t.layer);
+        const double n = (double)(mock->o.batch * side * side);
+        status = fetch(mock, t.layer, t.count, mean, r);
+        for (size_t k = 0; k < t.count && status == YP_OK; k++) {
+            const double variance = fmax(1 / ((double)r[k] * (double)r[k]) - MOCK_EPS, 0);
+            const double now =
+                t.part == MOCK_MEAN ? (double)mean[k] : variance * (n > 1 ? n / (n - 1) : 1);
+            float *to = &statistics[t.offset + k];
+            *to = (float)((1 - MOCK_MOMENTUM) * (double)*to + MOCK_MOMENTUM * now);
+        }
+    }
+    return status;
+}
