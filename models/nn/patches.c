@@ -26,7 +26,8 @@ static size_t lines_of(const struct nn_patches *g)
 {
     size_t line = g->q * width_of(g) * sizeof(float);
     size_t lines = is_matrix(g) ? g->b * g->p : ROWS_BYTES / line;
-    return nn_least(g->b * g->p, lines > 0 ? lines : 1);
+    lines = nn_least(g->b * g->p, lines);
+    return lines > 0 ? lines : 1;
 }
 
 /* Places [*from, *to) among `count` of a kernel's axis that stay inside: 0 <= at + place < size,

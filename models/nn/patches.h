@@ -16,18 +16,18 @@ struct nn_patches {
 };
 
 /* Bytes of workspace for each of the three, aligned to 64, as nn_gemm_bytes() counts. */
-size_t nn_patches_bytes(const struct nn_patches *patches);
+size_t nn_patches_bytes(const struct nn_patches *g);
 
 /* grid = patches(image) weights^T + bias (g), which may be NULL; added to the grid with `add`,
  * without a bias. */
-enum yp_status nn_patches_to_grid(const struct nn_patches *patches, const float *image,
+enum yp_status nn_patches_to_grid(const struct nn_patches *g, const float *image,
                                   const float *weights, const float *bias, bool add, float *grid,
                                   void *work);
 
 /* image += the sum of each pixel's parts in grid weights. */
-enum yp_status nn_patches_to_image(const struct nn_patches *patches, const float *grid,
+enum yp_status nn_patches_to_image(const struct nn_patches *g, const float *grid,
                                    const float *weights, float *image, void *work);
 
 /* weights = grid^T patches(image), added to what is there with `add`. */
-enum yp_status nn_patches_to_weights(const struct nn_patches *patches, const float *image,
+enum yp_status nn_patches_to_weights(const struct nn_patches *g, const float *image,
                                      const float *grid, bool add, float *weights, void *work);

@@ -113,7 +113,7 @@ static void losses_of(void *arg, const double *x, double *y)
 static void loss_of(void *arg, const double *x, double *y)
 {
     const struct trial *s = arg;
-    double each[16];
+    double each[16] = {0};
     losses_of(arg, x, each);
     *y = 0;
     for (size_t i = 0; i < s->o.batch; i++)
@@ -123,7 +123,7 @@ static void loss_of(void *arg, const double *x, double *y)
 static void gradient_of(void *arg, const double *x, const double *cotangent, double *g)
 {
     struct trial *s = arg;
-    double each[16];
+    double each[16] = {0};
     run(s, x, g, each, s->o.batch * sizeof *each);
     for (size_t i = 0; i < s->parameters; i++)
         g[i] *= *cotangent;
@@ -178,9 +178,9 @@ YP_TEST(refiner, precision, .tags = "stress small", .parallel = true,
     trial_open(&oracle, t, &o);
     draw_images(&oracle, t);
     const size_t bytes = fast.parameters * sizeof *fast.x;
-    float *there = yp_alloc(t, bytes), *gradient = yp_alloc(t, bytes), losses[3];
+    float *there = yp_alloc(t, bytes), *gradient = yp_alloc(t, bytes), losses[3] = {0};
     float *got = yp_alloc_host(t, bytes);
-    double *right = yp_alloc_host(t, 2 * bytes), each[3];
+    double *right = yp_alloc_host(t, 2 * bytes), each[3] = {0};
     yp_ok(t, yp_device_copy(yp_device(t), there, fast.x, bytes));
     run(&fast, there, gradient, losses, sizeof losses);
     yp_ok(t, yp_device_copy(yp_device(t), got, gradient, bytes));
@@ -208,7 +208,7 @@ YP_TEST(refiner, folded, .tags = "stress small", .parallel = true,
     draw_images(&inference, t);
 
     const size_t bytes = training.parameters * sizeof *training.x;
-    float *there = yp_alloc(t, bytes), losses[2];
+    float *there = yp_alloc(t, bytes), losses[2] = {0};
     yp_ok(t, yp_device_copy(yp_device(t), there, training.x, bytes));
     run(&training, there, NULL, losses, sizeof losses);
     memset(training.statistics, 0, mock_statistics(o.width) * sizeof *training.statistics);
@@ -232,10 +232,11 @@ YP_TEST(refiner, folded, .tags = "stress small", .parallel = true,
                             inference.target * sizeof *target));
     yp_ok(t, training.status);
     yp_ok(t, inference.status);
+    const size_t half = inference.target / 2;
     double right[2] = {0};
     for (size_t i = 0; i < inference.target; i++) {
         const double off = (double)image[i] - (double)target[i];
-        right[i / (inference.target / 2)] += off * off / (double)(inference.target / 2);
+        right[i / half] += off * off / (double)half;
     }
     yp_value(t, "error", relative_error(t, losses, right, 2));
     mock_destroy(training.mock);
@@ -257,7 +258,7 @@ YP_TEST(refiner, learns, .tags = "stress small", .parallel = true,
     draw_images(&s, t);
     const size_t bytes = s.parameters * sizeof *s.x;
     float *gradient = yp_alloc_host(t, bytes);
-    float *m = yp_alloc_host(t, bytes), *v = yp_alloc_host(t, bytes), losses[2];
+    float *m = yp_alloc_host(t, bytes), *v = yp_alloc_host(t, bytes), losses[2] = {0};
     memset(m, 0, bytes);
     memset(v, 0, bytes);
     double first = 0, last = 0;
