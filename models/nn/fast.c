@@ -30,15 +30,19 @@ void nn_columns(const void *x, bool bf16, size_t n, size_t c, double *sums)
     nn_merge(sums, chunks, c);
 }
 
+void nn_put_sums(const struct nn_call *call, int i, const double *sums, size_t count)
+{
+    float *to = call->gradient[i];
+    for (size_t k = 0; k < count && to != NULL; k++)
+        to[k] = (float)(sums[k] + (nn_adds(call, i) ? (double)to[k] : 0));
+}
+
 void nn_bias_vjp(const struct nn_call *call, int i, const void *dy, bool bf16, size_t n, size_t c,
                  double *sums)
 {
-    float *to = call->gradient[i];
-    if (to == NULL)
-        return;
-    nn_columns(dy, bf16, n, c, sums);
-    for (size_t k = 0; k < c; k++)
-        to[k] = (float)(sums[k] + (nn_adds(call, i) ? (double)to[k] : 0));
+    if (call->gradient[i] != NULL)
+        nn_columns(dy, bf16, n, c, sums);
+    nn_put_sums(call, i, sums, c);
 }
 
 void nn_zero(float *out, size_t count)

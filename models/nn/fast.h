@@ -179,6 +179,10 @@ static inline void nn_merge(double *sums, size_t chunks, size_t width)
 size_t nn_columns_bytes(size_t n, size_t c);
 void nn_columns(const void *x, bool bf16, size_t n, size_t c, double *sums);
 
+/* The gradient of tensor i (count), unless it is not wanted, becomes these sums, or they are added.
+ */
+void nn_put_sums(const struct nn_call *call, int i, const double *sums, size_t count);
+
 /* The gradient of a bias (c), tensor i of the call, unless it is not wanted: the column sums of dy
  * (n, c). `sums` has nn_columns_bytes(). */
 void nn_bias_vjp(const struct nn_call *call, int i, const void *dy, bool bf16, size_t n, size_t c,

@@ -126,13 +126,6 @@ static enum yp_status forward_in(const struct nn_call *call, bool bf16)
     return YP_OK;
 }
 
-static void put_sums(const struct nn_call *call, int i, const double *sums)
-{
-    float *gradient = call->gradient[i];
-    for (size_t k = 0; k < call->shape->size[C] && gradient != NULL; k++)
-        gradient[k] = (float)(sums[k] + (nn_adds(call, i) ? (double)gradient[k] : 0));
-}
-
 static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
     size_t n = call->shape->size[N], c = call->shape->size[C], rows = nn_rows(c, NN_CHUNK);
@@ -146,8 +139,8 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
                     add_up(nn_from(x, at * c, bf16), mean, r, nn_from(dy, at * c, bf16),
                            nn_least(rows, n - at), c, sums + at / rows * 2 * c));
     nn_merge(sums, nn_chunks(n, rows), 2 * c);
-    put_sums(call, GAIN, sums);
-    put_sums(call, SHIFT, sums + c);
+    nn_put_sums(call, GAIN, sums, c);
+    nn_put_sums(call, SHIFT, sums + c, c);
     for (size_t k = 0; k < c; k++) {
         factors[k] = gain[k] * r[k];
         factors[c + k] = (float)(sums[k] / (double)n);

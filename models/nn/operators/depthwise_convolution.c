@@ -147,8 +147,7 @@ static enum yp_status vjp(const struct nn_call *call)
         block_sums(call, line, nn_least(lines, line + block), sums + line / block * width, add_up));
     if (dw != NULL)
         nn_merge(sums, nn_chunks(lines, block), width);
-    for (size_t k = 0; k < width && dw != NULL; k++)
-        dw[k] = (float)(sums[k] + (nn_adds(call, WEIGHTS) ? (double)dw[k] : 0));
+    nn_put_sums(call, WEIGHTS, sums, width);
     nn_bias_vjp(call, BIAS, call->gradient[Y], false, lines * size[Q], size[C], call->work);
     return YP_OK;
 }

@@ -80,13 +80,6 @@ static size_t work(const struct nn_shape *shape)
     return nn_chunks(n, nn_block_rows(n, d)) * 2 * d * sizeof(double);
 }
 
-static void put_sums(const struct nn_call *call, int i, const double *sums)
-{
-    float *gradient = call->gradient[i];
-    for (size_t k = 0; k < call->shape->size[D] && gradient != NULL; k++)
-        gradient[k] = (float)(sums[k] + (nn_adds(call, i) ? (double)gradient[k] : 0));
-}
-
 static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
     size_t n = call->shape->size[N], d = call->shape->size[D], block = nn_block_rows(n, d);
@@ -108,8 +101,8 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
     if (!summed)
         return YP_OK;
     nn_merge(sums, blocks, 2 * d);
-    put_sums(call, GAIN, sums);
-    put_sums(call, SHIFT, sums + d);
+    nn_put_sums(call, GAIN, sums, d);
+    nn_put_sums(call, SHIFT, sums + d, d);
     return YP_OK;
 }
 

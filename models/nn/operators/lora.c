@@ -36,8 +36,9 @@ static void products_of(const struct nn_call *call, const float *v, struct nn_ge
                            nn_rows_of(call->gradient[X], NN_FLOAT, c), nn_adds(call, X), NULL);
     to[OF_DA] = nn_gemm_of(r, c, n, nn_columns_of(v, NN_FLOAT, r), nn_rows_of(x, NN_FLOAT, c),
                            nn_rows_of(call->gradient[LOW], NN_FLOAT, c), nn_adds(call, LOW), NULL);
-    to[OF_DB] = nn_gemm_of(out, r, n, nn_columns_of(dy, NN_FLOAT, out), nn_rows_of(u, NN_FLOAT, r),
-                           nn_rows_of(call->gradient[HIGH], NN_FLOAT, r), nn_adds(call, HIGH), NULL);
+    to[OF_DB] =
+        nn_gemm_of(out, r, n, nn_columns_of(dy, NN_FLOAT, out), nn_rows_of(u, NN_FLOAT, r),
+                   nn_rows_of(call->gradient[HIGH], NN_FLOAT, r), nn_adds(call, HIGH), NULL);
 }
 
 static size_t v_bytes(const struct nn_shape *shape)

@@ -72,7 +72,6 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
     const float *r = call->value[R];
     double *sums = call->gradient[GAIN] != NULL ? call->work : NULL;
     char *dx = call->gradient[X];
-    float *dgain = call->gradient[GAIN];
     slopes_kernel *kernel = best_slopes(bf16);
     NN_PARALLEL_FOR(n * d > NN_FEW * NN_CHUNK, k, blocks, 1, {
         double *sum = sums != NULL ? sums + k * d : NULL;
@@ -83,11 +82,9 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
                    nn_from(call->gradient[Y], i * d, bf16), d, nn_adds(call, X),
                    dx != NULL ? nn_from(dx, i * d, bf16) : NULL, sum);
     });
-    if (dgain == NULL)
-        return YP_OK;
-    nn_merge(sums, blocks, d);
-    for (size_t i = 0; i < d; i++)
-        dgain[i] = (float)(sums[i] + (nn_adds(call, GAIN) ? (double)dgain[i] : 0));
+    if (sums != NULL)
+        nn_merge(sums, blocks, d);
+    nn_put_sums(call, GAIN, sums, d);
     return YP_OK;
 }
 
