@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include <yieldpoint/gradient.h>
-
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -39,27 +37,25 @@ static void matmul_vjp(const double *a, const double *b, const double *dy, doubl
         }
 }
 
-static void wide_f(void *arg, const double *x, double *y)
+static void wide_f(const double *x, double *y)
 {
-    (void)arg;
     matmul(x, x + 15, y, 3, 5, 4);
 }
 
-static void wide_vjp(void *arg, const double *x, const double *c, double *g)
+static void wide_vjp(const double *x, const double *c, double *g, bool stale)
 {
-    (void)arg;
+    (void)stale;
     matmul_vjp(x, x + 15, c, g, g + 15, 3, 5, 4);
 }
 
-static void square_f(void *arg, const double *x, double *y)
+static void square_f(const double *x, double *y)
 {
-    (void)arg;
     matmul(x, x + 16, y, 4, 4, 4);
 }
 
-static void square_vjp(void *arg, const double *x, const double *c, double *g)
+static void square_vjp(const double *x, const double *c, double *g, bool stale)
 {
-    (void)arg;
+    (void)stale;
     matmul_vjp(x, x + 16, c, g, g + 16, 4, 4, 4);
 }
 
@@ -74,14 +70,13 @@ static void softmax_row(const double *x, double *y, int n)
         y[i] /= sum;
 }
 
-static void softmax_f(void *arg, const double *x, double *y)
+static void softmax_f(const double *x, double *y)
 {
-    (void)arg;
     for (int r = 0; r < 4; r++)
         softmax_row(x + 6 * r, y + 6 * r, 6);
 }
 
-static void softmax_vjp_with(const double *x, const double *c, double *g, bool stale)
+static void softmax_vjp(const double *x, const double *c, double *g, bool stale)
 {
     for (int r = 0; r < 4; r++, x += 6, c += 6, g += 6) {
         double p[6], dot = 0;
@@ -93,43 +88,30 @@ static void softmax_vjp_with(const double *x, const double *c, double *g, bool s
     }
 }
 
-static void softmax_vjp(void *arg, const double *x, const double *c, double *g)
-{
-    (void)arg;
-    softmax_vjp_with(x, c, g, false);
-}
-
-static void softmax_stale(void *arg, const double *x, const double *c, double *g)
-{
-    (void)arg;
-    softmax_vjp_with(x, c, g, true);
-}
-
 /* Softmax does not see the shift x[24] that all its inputs share: a true gradient of 0, which is
  * rounding on both sides of the comparison. */
-static void shifted_f(void *arg, const double *x, double *y)
+static void shifted_f(const double *x, double *y)
 {
     double moved[24];
     for (int i = 0; i < 24; i++)
         moved[i] = x[i] + x[24];
-    softmax_f(arg, moved, y);
+    softmax_f(moved, y);
 }
 
-static void shifted_vjp(void *arg, const double *x, const double *c, double *g)
+static void shifted_vjp(const double *x, const double *c, double *g, bool stale)
 {
     double moved[24];
     for (int i = 0; i < 24; i++)
         moved[i] = x[i] + x[24];
-    softmax_vjp(arg, moved, c, g);
+    softmax_vjp(moved, c, g, stale);
     g[24] = 0;
     for (int i = 0; i < 24; i++)
         g[24] += g[i];
 }
 
 /* x[0..5]^T A x[0..5], A (6,6) behind x */
-static void quadratic_f(void *arg, const double *x, double *y)
+static void quadratic_f(const double *x, double *y)
 {
-    (void)arg;
     y[0] = 0;
     for (int i = 0; i < 6; i++)
         for (int j = 0; j < 6; j++)
@@ -137,7 +119,7 @@ static void quadratic_f(void *arg, const double *x, double *y)
 }
 
 /* stale: A taken for symmetric */
-static void quadratic_vjp_with(const double *x, const double *c, double *g, bool stale)
+static void quadratic_vjp(const double *x, const double *c, double *g, bool stale)
 {
     for (int i = 0; i < 6; i++) {
         g[i] = 0;
@@ -149,21 +131,8 @@ static void quadratic_vjp_with(const double *x, const double *c, double *g, bool
     }
 }
 
-static void quadratic_vjp(void *arg, const double *x, const double *c, double *g)
+static void log_sum_exp_f(const double *x, double *y)
 {
-    (void)arg;
-    quadratic_vjp_with(x, c, g, false);
-}
-
-static void quadratic_stale(void *arg, const double *x, const double *c, double *g)
-{
-    (void)arg;
-    quadratic_vjp_with(x, c, g, true);
-}
-
-static void log_sum_exp_f(void *arg, const double *x, double *y)
-{
-    (void)arg;
     double top = x[0], sum = 0;
     for (int i = 1; i < 16; i++)
         top = fmax(top, x[i]);
@@ -172,38 +141,25 @@ static void log_sum_exp_f(void *arg, const double *x, double *y)
     y[0] = top + log(sum);
 }
 
-static void log_sum_exp_vjp(void *arg, const double *x, const double *c, double *g)
+static void log_sum_exp_vjp(const double *x, const double *c, double *g, bool stale)
 {
-    (void)arg;
+    (void)stale;
     softmax_row(x, g, 16);
     for (int i = 0; i < 16; i++)
         g[i] *= c[0];
 }
 
-static void gelu_f(void *arg, const double *x, double *y)
+static void gelu_f(const double *x, double *y)
 {
-    (void)arg;
     for (int i = 0; i < 16; i++)
         y[i] = x[i] * 0.5 * (1 + erf(x[i] * sqrt(0.5)));
 }
 
-static void gelu_vjp_with(const double *x, const double *c, double *g, double density)
+static void gelu_vjp(const double *x, const double *c, double *g, bool stale)
 {
     for (int i = 0; i < 16; i++)
         g[i] = c[i] * (0.5 * (1 + erf(x[i] * sqrt(0.5))) +
-                       density * x[i] * exp(-x[i] * x[i] / 2) * 0.39894228040143267794);
-}
-
-static void gelu_vjp(void *arg, const double *x, const double *c, double *g)
-{
-    (void)arg;
-    gelu_vjp_with(x, c, g, 1);
-}
-
-static void gelu_stale(void *arg, const double *x, const double *c, double *g)
-{
-    (void)arg;
-    gelu_vjp_with(x, c, g, 0);
+                       (stale ? 0 : x[i] * exp(-x[i] * x[i] / 2) * 0.39894228040143267794));
 }
 
 enum { IN = 5, HIDDEN = 8, OUT = 3, W1 = IN, B1 = W1 + HIDDEN * IN, W2 = B1 + HIDDEN };
@@ -216,9 +172,8 @@ static void hidden_layer(const double *x, double *h)
         h[i] = tanh(h[i] + x[B1 + i]);
 }
 
-static void mlp_f(void *arg, const double *x, double *y)
+static void mlp_f(const double *x, double *y)
 {
-    (void)arg;
     double h[HIDDEN];
     hidden_layer(x, h);
     matmul(x + W2, h, y, OUT, HIDDEN, 1);
@@ -226,7 +181,7 @@ static void mlp_f(void *arg, const double *x, double *y)
         y[i] += x[B2 + i];
 }
 
-static void mlp_vjp_with(const double *x, const double *c, double *g, bool stale)
+static void mlp_vjp(const double *x, const double *c, double *g, bool stale)
 {
     double h[HIDDEN], dh[HIDDEN];
     hidden_layer(x, h);
@@ -238,23 +193,10 @@ static void mlp_vjp_with(const double *x, const double *c, double *g, bool stale
     matmul_vjp(x + W1, x, dh, g + W1, g, HIDDEN, IN, 1);
 }
 
-static void mlp_vjp(void *arg, const double *x, const double *c, double *g)
-{
-    (void)arg;
-    mlp_vjp_with(x, c, g, false);
-}
-
-static void mlp_stale(void *arg, const double *x, const double *c, double *g)
-{
-    (void)arg;
-    mlp_vjp_with(x, c, g, true);
-}
-
 enum { SIGNAL = 20, TAPS = 5, CHANNELS = 2, PLACES = SIGNAL - TAPS + 1 };
 
-static void conv1d_f(void *arg, const double *x, double *y)
+static void conv1d_f(const double *x, double *y)
 {
-    (void)arg;
     for (int k = 0; k < CHANNELS; k++)
         for (int i = 0; i < PLACES; i++) {
             double sum = 0;
@@ -264,9 +206,9 @@ static void conv1d_f(void *arg, const double *x, double *y)
         }
 }
 
-static void conv1d_vjp(void *arg, const double *x, const double *c, double *g)
+static void conv1d_vjp(const double *x, const double *c, double *g, bool stale)
 {
-    (void)arg;
+    (void)stale;
     memset(g, 0, (SIGNAL + CHANNELS * TAPS) * sizeof *g);
     for (int k = 0; k < CHANNELS; k++)
         for (int i = 0; i < PLACES; i++)
@@ -277,18 +219,17 @@ static void conv1d_vjp(void *arg, const double *x, const double *c, double *g)
 }
 
 /* Sixteen orders of magnitude between two tensors and the outputs they move. */
-static void scaled_f(void *arg, const double *x, double *y)
+static void scaled_f(const double *x, double *y)
 {
-    (void)arg;
     for (int i = 0; i < 8; i++) {
         y[i] = 1e8 * exp(0.5 * x[i]);
         y[8 + i] = 1e-8 * sin(x[8 + i]);
     }
 }
 
-static void scaled_vjp(void *arg, const double *x, const double *c, double *g)
+static void scaled_vjp(const double *x, const double *c, double *g, bool stale)
 {
-    (void)arg;
+    (void)stale;
     for (int i = 0; i < 8; i++) {
         g[i] = c[i] * 1e8 * 0.5 * exp(0.5 * x[i]);
         g[8 + i] = c[8 + i] * 1e-8 * cos(x[8 + i]);
@@ -296,16 +237,15 @@ static void scaled_vjp(void *arg, const double *x, const double *c, double *g)
 }
 
 /* The same in the inputs: the tensors live at 1e-8 and at 1e8. */
-static void tiny_and_huge_f(void *arg, const double *x, double *y)
+static void tiny_and_huge_f(const double *x, double *y)
 {
-    (void)arg;
     for (int i = 0; i < 8; i++)
         y[i] = exp(1e8 * x[i]) + log1p(1e-16 * x[8 + i] * x[8 + i]);
 }
 
-static void tiny_and_huge_vjp(void *arg, const double *x, const double *c, double *g)
+static void tiny_and_huge_vjp(const double *x, const double *c, double *g, bool stale)
 {
-    (void)arg;
+    (void)stale;
     for (int i = 0; i < 8; i++) {
         g[i] = c[i] * 1e8 * exp(1e8 * x[i]);
         g[8 + i] = c[i] * 2e-16 * x[8 + i] / (1 + 1e-16 * x[8 + i] * x[8 + i]);
@@ -322,40 +262,40 @@ struct part {
 struct subject {
     const char *name;
     size_t outputs;
-    yp_function *f;
-    yp_vjp *vjp;
-    yp_vjp *stale; /* with an intermediate forgotten */
+    void (*f)(const double *x, double *y);
+    void (*vjp)(const double *x, const double *c, double *g, bool stale);
+    bool has_stale; /* a product with an intermediate forgotten */
     struct part parts[6];
 };
 
 static const struct subject subjects[] = {
-    {"matmul 3x5x4", 12, wide_f, wide_vjp, NULL, {{"A", 3, 5, 1, false}, {"B", 5, 4, 1, false}}},
+    {"matmul 3x5x4", 12, wide_f, wide_vjp, false, {{"A", 3, 5, 1, false}, {"B", 5, 4, 1, false}}},
     {"matmul 4x4x4",
      16,
      square_f,
      square_vjp,
-     NULL,
+     false,
      {{"A", 4, 4, 1, false}, {"B", 4, 4, 1, false}}},
-    {"softmax", 24, softmax_f, softmax_vjp, softmax_stale, {{"x", 4, 6, 1, false}}},
+    {"softmax", 24, softmax_f, softmax_vjp, true, {{"x", 4, 6, 1, false}}},
     {"softmax shifted",
      24,
      shifted_f,
      shifted_vjp,
-     NULL,
+     false,
      {{"x", 4, 6, 1, false}, {"shift", 1, 1, 1, true}}},
     {"quadratic",
      1,
      quadratic_f,
      quadratic_vjp,
-     quadratic_stale,
+     true,
      {{"x", 1, 6, 1, false}, {"A", 6, 6, 1, false}}},
-    {"log-sum-exp", 1, log_sum_exp_f, log_sum_exp_vjp, NULL, {{"x", 4, 4, 1, false}}},
-    {"gelu", 16, gelu_f, gelu_vjp, gelu_stale, {{"x", 4, 4, 1, false}}},
+    {"log-sum-exp", 1, log_sum_exp_f, log_sum_exp_vjp, false, {{"x", 4, 4, 1, false}}},
+    {"gelu", 16, gelu_f, gelu_vjp, true, {{"x", 4, 4, 1, false}}},
     {"mlp",
      OUT,
      mlp_f,
      mlp_vjp,
-     mlp_stale,
+     true,
      {{"x", 1, IN, 1, false},
       {"W1", HIDDEN, IN, 1, false},
       {"b1", 1, HIDDEN, 1, false},
@@ -365,19 +305,19 @@ static const struct subject subjects[] = {
      CHANNELS *PLACES,
      conv1d_f,
      conv1d_vjp,
-     NULL,
+     false,
      {{"signal", 1, SIGNAL, 1, false}, {"kernel", CHANNELS, TAPS, 1, false}}},
     {"scaled",
      16,
      scaled_f,
      scaled_vjp,
-     NULL,
+     false,
      {{"large", 1, 8, 1, false}, {"small", 1, 8, 1, false}}},
     {"tiny and huge",
      8,
      tiny_and_huge_f,
      tiny_and_huge_vjp,
-     NULL,
+     false,
      {{"tiny", 1, 8, 1e-8, false}, {"huge", 1, 8, 1e8, false}}},
 };
 #define SUBJECTS (sizeof subjects / sizeof *subjects)
