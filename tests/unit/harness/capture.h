@@ -1,4 +1,5 @@
-/* What a piece of code writes to a descriptor, for tests that read it. One capture at a time. */
+/* What a piece of code writes to a descriptor, for tests that read it. The capture of one
+ * descriptor may be inside that of another. */
 #pragma once
 
 #include <criterion/criterion.h>
@@ -7,15 +8,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int capture_of = -1, capture_kept = -1;
+static struct {
+    int of, kept;
+} captures[2];
+static int capture_count;
 
 static inline void capture_begin(int fd)
 {
     fflush(NULL);
     int file = memfd_create("capture", 0);
-    capture_of = fd;
-    capture_kept = dup(fd);
-    cr_assert(file >= 0 && capture_kept >= 0);
+    int kept = dup(fd);
+    cr_assert(file >= 0 && kept >= 0 && capture_count < 2);
+    captures[capture_count].of = fd;
+    captures[capture_count++].kept = kept;
     cr_assert_eq(dup2(file, fd), fd);
     close(file);
 }
@@ -25,10 +30,11 @@ static inline const char *capture_end(void)
 {
     static char text[1 << 20];
     fflush(NULL);
-    ssize_t size = pread(capture_of, text, sizeof text - 1, 0);
+    const int of = captures[--capture_count].of;
+    ssize_t size = pread(of, text, sizeof text - 1, 0);
     cr_assert(size >= 0);
     text[size] = '\0';
-    dup2(capture_kept, capture_of);
-    close(capture_kept);
+    dup2(captures[capture_count].kept, of);
+    close(captures[capture_count].kept);
     return text;
 }

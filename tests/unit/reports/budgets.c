@@ -10,14 +10,13 @@
 #include "base/text/text.h"
 #include "harness/history/history.h"
 #include "harness/record/record.h"
+#include "tests/unit/reports/reporting.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* -- numbers ------------------------------------------------------------------------------- */
 
@@ -54,16 +53,16 @@ static int missed(int count, bool at_least, double error, bool factors, uint64_t
 Test(suggest, a_good_run_misses_at_the_stated_rate)
 {
     static const int counts[] = {5, 10, 40};
-    static const double errors[] = {0.01, 0.1};
+    static const double rates[] = {0.01, 0.1};
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
-        for (size_t e = 0; e < sizeof errors / sizeof *errors; e++)
+        for (size_t e = 0; e < sizeof rates / sizeof *rates; e++)
             for (int way = 0; way < 4; way++) {
-                double expected = errors[e] * HISTORIES;
-                double sd = sqrt(expected * (1 - errors[e]));
-                int found = missed(counts[c], way % 2 == 0, errors[e], way < 2, 7);
+                double expected = rates[e] * HISTORIES;
+                double sd = sqrt(expected * (1 - rates[e]));
+                int found = missed(counts[c], way % 2 == 0, rates[e], way < 2, 7);
                 cr_expect(fabs(found - expected) < 4 * sd,
                           "%d processes, error %g, way %d: %d of %d missed, %.0f are expected",
-                          counts[c], errors[e], way, found, HISTORIES, expected);
+                          counts[c], rates[e], way, found, HISTORIES, expected);
             }
 }
 
@@ -174,10 +173,7 @@ Test(suggest, slack_is_one_when_a_limit_is_met_exactly)
 
 /* -- a history ----------------------------------------------------------------------------- */
 
-static char directory[64];
 static char history_path[128];
-static char output[65536];
-static char errors[4096];
 
 static const struct yp_test test = {.group = "synth", .name = "words"};
 static const struct yp_budget budgets[] = {
@@ -267,9 +263,7 @@ static void add_run(struct ypi_history *h, const char *machine, const char *opti
  * one of each kind that does not count. */
 static void make_history(void)
 {
-    snprintf(directory, sizeof directory, "/tmp/yp-budgets-XXXXXX");
-    cr_assert_not_null(mkdtemp(directory));
-    cr_assert_eq(chdir(directory), 0);
+    enter_directory();
     snprintf(history_path, sizeof history_path, "%s/h.db", directory);
     struct ypi_history *h = ypi_history_open(history_path);
     cr_assert_not_null(h, "%s", yp_last_error());
@@ -300,48 +294,14 @@ static void make_history(void)
     ypi_history_close(h);
 }
 
-static void remove_history(void)
-{
-    ypi_remove_tree(directory);
-}
-
-TestSuite(budgets, .init = make_history, .fini = remove_history, .timeout = 60);
-
-static void take(FILE *from, int saved, int descriptor, char *to, size_t size)
-{
-    fflush(NULL);
-    dup2(saved, descriptor);
-    close(saved);
-    rewind(from);
-    to[fread(to, 1, size - 1, from)] = '\0';
-    fclose(from);
-}
+TestSuite(budgets, .init = make_history, .fini = remove_directory, .timeout = 60);
 
 /* Words are separated by '|'. */
 static int report(const char *words)
 {
-    char copy[512];
-    char *argv[24] = {(char *)(uintptr_t) "budgets", (char *)(uintptr_t) "--history", history_path};
-    int argc = 3;
-    snprintf(copy, sizeof copy, "%s", words);
-    for (char *rest = copy; rest && *words;)
-        argv[argc++] = strsep(&rest, "|");
-    FILE *out = tmpfile();
-    FILE *err = tmpfile();
-    fflush(NULL);
-    int old_out = dup(STDOUT_FILENO);
-    int old_err = dup(STDERR_FILENO);
-    dup2(fileno(out), STDOUT_FILENO);
-    dup2(fileno(err), STDERR_FILENO);
-    int code = ypi_report_budgets(argc, argv);
-    take(err, old_err, STDERR_FILENO, errors, sizeof errors);
-    take(out, old_out, STDOUT_FILENO, output, sizeof output);
-    return code;
-}
-
-static void expect_output(const char *wanted)
-{
-    cr_expect_not_null(strstr(output, wanted), "'%s' is not in:\n%s%s", wanted, output, errors);
+    char line[512];
+    snprintf(line, sizeof line, "budgets|--history|%s%s%s", history_path, *words ? "|" : "", words);
+    return run_report(ypi_report_budgets, line, "|");
 }
 
 /* The budget of `label` in the document of a report. */
@@ -475,14 +435,6 @@ Test(budgets, check_fails_when_one_is_looser_and_lists_those)
     expect_output("0 of 5 budgets are looser than 6.4\n");
 }
 
-static void read_text(const char *path, char text[1024])
-{
-    FILE *file = fopen(path, "r");
-    cr_assert_not_null(file);
-    text[fread(text, 1, 1023, file)] = '\0';
-    fclose(file);
-}
-
 Test(budgets, suggestions_go_into_a_file)
 {
     char text[1024];
@@ -491,7 +443,7 @@ Test(budgets, suggestions_go_into_a_file)
                   "not written: 1 that holds on one machine only: rates, times and the processor's"
                   " own counts\n"
                   "not written: 6 without a suggestion\n");
-    read_text("b.ini", text);
+    ypi_read_file("b.ini", text, sizeof text);
     double share = 0;
     char rest[128] = "";
     cr_assert_eq(sscanf(text, "[" WORDS "]\nmin share make = %lf\n%127[^]]", &share, rest), 2, "%s",
@@ -505,13 +457,11 @@ Test(budgets, suggestions_go_into_a_file)
 Test(budgets, a_file_takes_what_it_lacks_of_cases_that_are_named)
 {
     char text[1024];
-    FILE *file = fopen("b.ini", "w");
-    cr_assert(file && fputs("[" WORDS "]\nmax peak host = 1 # bytes\n", file) > 0);
-    fclose(file);
+    write_text("b.ini", "[" WORDS "]\nmax peak host = 1 # bytes\n");
     cr_expect_eq(report("--write=b.ini"), YPI_COMMAND_OK, "%s", errors);
     expect_output("b.ini: 1 limit changed, 0 added, 0 as before\n");
     expect_output("not written: 2 that the file does not have; -m, -k or ids of cases add them\n");
-    read_text("b.ini", text);
+    ypi_read_file("b.ini", text, sizeof text);
     cr_expect_str_eq(text, "[" WORDS "]\nmax peak host = 16384 # bytes\n");
     cr_expect_eq(report("--json|--write|b.ini|-k|words"), YPI_COMMAND_OK, "%s", errors);
     cr_expect_not_null(strstr(errors, "b.ini: 0 limits changed, 2 added, 1 as before\n"), "%s",
@@ -525,9 +475,7 @@ Test(budgets, a_file_that_cannot_be_written_is_an_error)
 {
     cr_expect_eq(report("--write|nowhere/b.ini"), YPI_COMMAND_FILE);
     cr_expect_eq(report("--write|"), YPI_COMMAND_FILE);
-    FILE *file = fopen("b.ini", "w");
-    cr_assert(file && fputs("[x]\n[x]\n", file) > 0);
-    fclose(file);
+    write_text("b.ini", "[x]\n[x]\n");
     cr_expect_eq(report("--write|b.ini"), YPI_COMMAND_FILE);
     cr_expect_not_null(strstr(errors, "b.ini:2: "), "%s", errors);
 }
@@ -552,18 +500,14 @@ Test(budgets, of_runs_with_fewer_instructions)
     ypi_history_close(h);
     cr_expect_eq(report("--isa|baseline|--write|b.ini|-k|words"), YPI_COMMAND_OK, "%s", errors);
     expect_output("b.ini: 0 limits changed, 1 added, 2 as before\n");
-    read_text("b.ini", text);
+    ypi_read_file("b.ini", text, sizeof text);
     double share = 0;
     cr_assert_eq(sscanf(text, "[" WORDS " baseline]\nmin share make = %lf\n", &share), 1, "%s",
                  text);
     cr_expect(share > 0.1 && share < 0.2, "%g", share);
     cr_expect_null(strstr(text, "host"), "%s", text);
     /* One that is there is renewed, towards the stricter too. */
-    FILE *file = fopen("b.ini", "w");
-    cr_assert(file && fputs("[" WORDS " baseline]\nmin share make = 0.01\n"
-                            "max peak host = 99999\n",
-                            file) > 0);
-    fclose(file);
+    write_text("b.ini", "[" WORDS " baseline]\nmin share make = 0.01\nmax peak host = 99999\n");
     cr_expect_eq(report("--isa|baseline|--write|b.ini|-k|words"), YPI_COMMAND_OK, "%s", errors);
     expect_output("b.ini: 2 limits changed, 0 added, 1 as before\n");
     cr_expect_eq(report("--isa|sse9"), YPI_COMMAND_USAGE);
