@@ -4,7 +4,6 @@
 
 #include "base/text/text.h"
 #include "harness/vocabulary/budget.h"
-#include "tests/unit/harness/capture.h"
 #include "tests/unit/harness/collecting.h"
 
 #include <criterion/criterion.h>
@@ -130,11 +129,6 @@ Test(budget_file, sections_and_limits)
 
 /* -- collections --------------------------------------------------------------------------- */
 
-static void nothing(struct yp_case *t)
-{
-    (void)t;
-}
-
 static struct yp_test test, other;
 
 /* Of two tests that stand in `file`, the second with `devices`. */
@@ -150,10 +144,7 @@ static const char *collect(const char *file, const char *option)
     other.name = "two";
     other.line = 2;
     const struct yp_test *const tests[] = {&test, &other};
-    cr_assert_eq(read_words(option), YPI_EXIT_OK);
-    capture_begin(STDERR_FILENO);
-    ypi_collect(&found, &options, (struct ypi_tests){tests, tests + 2});
-    return capture_end();
+    return collect_all(tests, 2, option);
 }
 
 static double limit_of(int i, enum yp_budget_kind kind, const char *name)

@@ -1,9 +1,9 @@
-/* Collection: products, ids, tags, devices, --set, and errors of declarations;
- * tests/usage/options.py has those that a person makes most. */
+/* Collection: ids, tags, devices, values of axes, --set, and errors of declarations;
+ * tests/usage/options.py has those that a person makes most. tests/lang/check.py has what reaches a
+ * case in all languages, select.c the order of cases. */
 #include "base/text/text.h"
 #include "device/cpu/binding.h"
 #include "harness/vocabulary/budget.h"
-#include "tests/unit/harness/capture.h"
 #include "tests/unit/harness/collecting.h"
 
 #include <criterion/criterion.h>
@@ -17,24 +17,10 @@
 #include <unistd.h>
 #include <yieldpoint/yieldpoint.h>
 
-static void nothing(struct yp_case *t)
-{
-    (void)t;
-}
-
 #define HERE .group = "g", .body = nothing, .file = "../suites/a/b.c"
 
 TestSuite(collect, .init = enter_directory, .fini = end_collecting, .timeout = 60);
 TestSuite(declarations, .init = enter_directory, .fini = end_collecting, .timeout = 60);
-
-/* Collects under the words of a command line, separated by '|'; returns what was printed. */
-static const char *collect_all(const struct yp_test *const *tests, size_t count, const char *words)
-{
-    cr_assert_eq(read_words(words), YPI_EXIT_OK);
-    capture_begin(STDERR_FILENO);
-    ypi_collect(&found, &options, (struct ypi_tests){tests, tests + count});
-    return capture_end();
-}
 
 static const char *collect_one(const struct yp_test *test, const char *words)
 {
@@ -59,58 +45,7 @@ static const char *ids_of(const struct yp_test *test, const char *words)
     return all;
 }
 
-/* -- products and ids ---------------------------------------------------------------------- */
-
-Test(collect, nothing_from_nothing)
-{
-    cr_expect_str_eq(collect_all(NULL, 0, ""), "");
-    cr_expect(found.count == 0 && found.errors == 0);
-    cr_expect(ypi_all_tests().begin == ypi_all_tests().end, "a program without tests has none");
-}
-
-Test(collect, one_case_without_brackets)
-{
-    static const struct yp_test test = {HERE, .name = "plain", .line = 3};
-    cr_expect_str_eq(collect_one(&test, "--seed=9"), "");
-    cr_assert_eq(found.count, 1);
-    const struct yp_case *c = found.cases[0];
-    cr_expect_str_eq(c->id, "a/b.c::plain");
-    cr_expect_str_eq(c->tags, "");
-    cr_expect(c->test == &test && c->decl == NULL && c->setting_count == 0);
-    cr_expect(c->timeout == 60 && c->skip == NULL && c->xfail == NULL && c->seed == 9);
-    cr_expect_str_eq(yp_device_of(c), "cpu");
-    cr_expect_str_eq(yp_case_name(c), "");
-    cr_expect_str_eq(yp_id(c), "a/b.c::plain");
-}
-
-Test(collect, the_last_axis_runs_fastest)
-{
-    static const struct yp_test test = {
-        HERE, .name = "product", .cases = YP_CASES(yp_case_of("p"), yp_case_of("q")),
-        .axes = YP_AXES(yp_axis_int("n", 2, 1), yp_axis_string("s", "x", "y"),
-                        yp_axis_double("d", 0.5)),
-        .devices = "cpu cuda"};
-    cr_expect_str_eq(ids_of(&test, ""),
-                     "[p-n=2-s=x-d=0.5-cpu] [p-n=2-s=x-d=0.5-cuda] [p-n=2-s=y-d=0.5-cpu] "
-                     "[p-n=2-s=y-d=0.5-cuda] [p-n=1-s=x-d=0.5-cpu] [p-n=1-s=x-d=0.5-cuda] "
-                     "[p-n=1-s=y-d=0.5-cpu] [p-n=1-s=y-d=0.5-cuda] "
-                     "[q-n=2-s=x-d=0.5-cpu] [q-n=2-s=x-d=0.5-cuda] [q-n=2-s=y-d=0.5-cpu] "
-                     "[q-n=2-s=y-d=0.5-cuda] [q-n=1-s=x-d=0.5-cpu] [q-n=1-s=x-d=0.5-cuda] "
-                     "[q-n=1-s=y-d=0.5-cpu] [q-n=1-s=y-d=0.5-cuda]");
-}
-
-Test(collect, values_reach_the_case)
-{
-    static const struct yp_test test = {
-        HERE, .name = "values",
-        .axes =
-            YP_AXES(yp_axis_int("n", -3), yp_axis_string("s", "a-b"), yp_axis_double("d", 0.1))};
-    cr_expect_str_eq(collect_one(&test, ""), "");
-    cr_assert_eq(found.count, 1);
-    cr_expect_eq(yp_int(found.cases[0], "n"), -3);
-    cr_expect_str_eq(yp_string(found.cases[0], "s"), "a-b");
-    cr_expect_eq(yp_double(found.cases[0], "d"), 0.1);
-}
+/* -- ids ----------------------------------------------------------------------------------- */
 
 Test(collect, what_means_something_in_an_id_is_escaped)
 {
@@ -155,44 +90,17 @@ Test(collect, doubles_come_back_from_their_id)
                      "[d=0.1] [d=100] [d=5e-324] [d=-0]");
 }
 
-Test(collect, as_large_as_it_gets)
+Test(collect, as_many_named_cases_as_there_may_be)
 {
     static struct yp_test test = {HERE, .name = "large"};
     static char names[YP_MAX_CASES][8];
-    static char axes[YP_MAX_AXES][8];
     for (int i = 0; i < YP_MAX_CASES; i++) {
         snprintf(names[i], sizeof names[i], "c%02d", i);
         test.cases[i] = (struct yp_case_decl){.name = names[i]};
     }
-    for (int i = 0; i < YP_MAX_AXES; i++) {
-        snprintf(axes[i], sizeof axes[i], "a%d", i);
-        test.axes[i] = (struct yp_axis){
-            .name = axes[i], .kind = YP_AXIS_INT, .count = 2, .values = {.i = {0, 1}}};
-    }
     cr_expect_str_eq(collect_one(&test, ""), "");
-    cr_assert_eq(found.count, YP_MAX_CASES << YP_MAX_AXES);
-    for (int i = 0; i < found.count; i++) {
-        const struct yp_case *c = found.cases[i];
-        struct ypi_text id = {0};
-        ypi_text_add(&id, "a/b.c::large[c%02d", i >> YP_MAX_AXES);
-        for (int k = 0; k < YP_MAX_AXES; k++)
-            ypi_text_add(&id, "-a%d=%d", k, i >> (YP_MAX_AXES - 1 - k) & 1);
-        ypi_text_add(&id, "]");
-        cr_assert_str_eq(c->id, id.data);
-        cr_assert_eq(yp_int(c, "a7"), i & 1);
-        free(ypi_text_take(&id));
-    }
-}
-
-Test(collect, an_axis_may_have_32_values)
-{
-    static const struct yp_test test = {
-        HERE, .name = "wide",
-        .axes = YP_AXES(yp_axis_int("n", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,
-                                    18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32))};
-    cr_expect_str_eq(collect_one(&test, ""), "");
-    cr_assert_eq(found.count, 32);
-    cr_expect_eq(yp_int(found.cases[31], "n"), 32);
+    cr_assert_eq(found.count, YP_MAX_CASES);
+    cr_expect_str_eq(found.cases[YP_MAX_CASES - 1]->id, "a/b.c::large[c31]");
 }
 
 Test(collect, paths_begin_behind_suites_or_at_tests)
@@ -224,64 +132,19 @@ Test(collect, paths_begin_behind_suites_or_at_tests)
                          ypi_test_path(table[i].file));
 }
 
-Test(collect, tests_stand_as_in_their_files)
-{
-    static const struct yp_test a = {
-        .group = "g", .body = nothing, .name = "a", .file = "x/2.c", .line = 1};
-    static const struct yp_test b = {
-        .group = "g", .body = nothing, .name = "b", .file = "x/1.c", .line = 20};
-    static const struct yp_test c = {
-        .group = "g", .body = nothing, .name = "c", .file = "x/1.c", .line = 3};
-    const struct yp_test *const tests[] = {&a, &b, &c};
-    cr_expect_str_eq(collect_all(tests, 3, ""), "");
-    cr_assert_eq(found.count, 3);
-    cr_expect(found.cases[0]->test == &c && found.cases[1]->test == &b &&
-              found.cases[2]->test == &a);
-}
-
 /* -- what a case takes from its declaration ------------------------------------------------ */
 
-Test(collect, named_cases_have_their_own)
+Test(collect, a_case_is_skipped_or_known_to_fail_as_its_test_is_unless_it_says_why)
 {
     static const struct yp_test test = {
-        HERE,
-        .name = "own",
-        .tags = "stress small",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("other", .tags = "slow,perf"),
-                          yp_case_of("large", .timeout = 5, .skip = "no room", .xfail = "known")),
-        .devices = "cpu",
-        .timeout = 30,
-        .xfail = "all of it"};
-    cr_expect_str_eq(collect_one(&test, ""), "");
-    cr_assert_eq(found.count, 3);
-    static const struct {
-        const char *tags;
-        double timeout;
-        const char *skip, *xfail;
-    } wanted[] = {{"small stress", 30, "none", "all of it"},
-                  {"perf slow small stress", 30, "none", "all of it"},
-                  {"large small stress", 5, "no room", "known"}};
-    for (int i = 0; i < 3; i++) {
-        const struct yp_case *c = found.cases[i];
-        cr_expect_str_eq(c->tags, wanted[i].tags, "%s: %s", c->id, c->tags);
-        cr_expect_eq(c->timeout, wanted[i].timeout, "%s: %g", c->id, c->timeout);
-        cr_expect_str_eq(c->skip != NULL ? c->skip : "none", wanted[i].skip);
-        cr_expect_str_eq(c->xfail, wanted[i].xfail);
-    }
-    collect_one(&test, "--timeout=0.25");
-    for (int i = 0; i < 3; i++)
-        cr_expect_eq(found.cases[i]->timeout, 0.25, "the command line goes before all");
-}
-
-Test(collect, a_skipped_test_skips_its_cases)
-{
-    static const struct yp_test test = {
-        HERE, .name = "s", .skip = "not yet",
-        .cases = YP_CASES(yp_case_of("a"), yp_case_of("b", .skip = "never"))};
+        HERE, .name = "s", .skip = "not yet", .xfail = "all of it",
+        .cases = YP_CASES(yp_case_of("a"), yp_case_of("b", .skip = "never", .xfail = "known"))};
     collect_one(&test, "");
     cr_assert_eq(found.count, 2);
     cr_expect_str_eq(found.cases[0]->skip, "not yet");
     cr_expect_str_eq(found.cases[1]->skip, "never");
+    cr_expect_str_eq(found.cases[0]->xfail, "all of it");
+    cr_expect_str_eq(found.cases[1]->xfail, "known");
 }
 
 /* -- devices ------------------------------------------------------------------------------- */
@@ -312,28 +175,14 @@ Test(collect, devices_by_the_option)
 
 Test(collect, a_gpu_case_says_so)
 {
-    static const struct yp_test test = {HERE, .name = "d", .tags = "perf", .devices = "cpu cuda"};
+    static const struct yp_test test = {HERE, .name = "d", .tags = "slow,perf",
+                                        .devices = "cpu cuda"};
     collect_one(&test, "--device=auto");
     cr_assert_eq(found.count, 2);
-    cr_expect_str_eq(found.cases[0]->tags, "perf");
-    cr_expect_str_eq(found.cases[1]->tags, "gpu perf");
+    cr_expect_str_eq(found.cases[0]->tags, "perf slow");
+    cr_expect_str_eq(found.cases[1]->tags, "gpu perf slow");
     cr_expect_str_eq(yp_device_of(found.cases[1]), "cuda");
     cr_expect_null(found.cases[0]->skip);
-}
-
-/* -- --set --------------------------------------------------------------------------------- */
-
-Test(collect, set_replaces_the_values)
-{
-    static const struct yp_test test = {
-        HERE, .name = "set",
-        .axes = YP_AXES(yp_axis_int("n", 1, 2, 3), yp_axis_string("s", "x", "y"))};
-    cr_expect_str_eq(ids_of(&test, "--set=n=77"), "[n=77-s=x] [n=77-s=y]");
-    cr_expect_str_eq(ids_of(&test, "--set=n=5|--set=n=4"), "[n=5-s=x] [n=5-s=y] [n=4-s=x] "
-                                                           "[n=4-s=y]");
-    cr_expect_str_eq(ids_of(&test, "--set=s=a=b|--set=n=-1"), "[n=-1-s=a%3db]");
-    collect_one(&test, "--set=n=5|--set=m=1");
-    cr_expect(options.sets[0].used && !options.sets[1].used);
 }
 
 /* -- axes by a function -------------------------------------------------------------------- */
@@ -458,19 +307,6 @@ Test(collect, threads_go_up_to_the_processors_of_the_run)
                      "[threads=1]");
 }
 
-Test(collect, types_are_the_first_axis)
-{
-    static const struct yp_test test = {HERE, .name = "typed",
-                                        .types = yp_axis_from("type", words, "pq"),
-                                        .axes = YP_AXES(yp_axis_int("n", 1, 2))};
-    cr_expect_str_eq(ids_of(&test, ""),
-                     "[type=a-p-n=1] [type=a-p-n=2] [type=a-q-n=1] [type=a-q-n=2]");
-    cr_expect_str_eq(ids_of(&test, "--set=type=a-q"), "[type=a-q-n=1] [type=a-q-n=2]");
-    cr_expect_str_eq(ids_of(&test, "--set=type=a-q|--set=type=long"),
-                     "[type=a-q-n=1] [type=a-q-n=2]");
-    cr_expect_str_eq(ids_of(&test, "--set=type=long"), "");
-}
-
 /* -- parameters of named cases ------------------------------------------------------------- */
 
 static bool is_tall(const struct yp_case *t)
@@ -487,22 +323,6 @@ static const struct yp_test scaled = {
                    .set = YP_SET(yp_set_string("kind", "rough"), yp_set_int("cubes", -30),
                                  yp_set_double("noise", 1e-3)))),
     .axes = YP_AXES(yp_axis_int("n", 7, 8))};
-
-Test(collect, a_named_case_has_parameters)
-{
-    cr_expect_str_eq(collect_one(&scaled, ""), "");
-    cr_assert_eq(found.count, 4);
-    const struct yp_case *small = found.cases[1], *large = found.cases[2];
-    cr_expect_str_eq(small->id, "a/b.c::scaled[small-n=8]", "they are not in the id");
-    cr_expect_str_eq(large->id, "a/b.c::scaled[large-n=7]");
-    cr_expect(yp_int(small, "cubes") == 2 && yp_int(small, "n") == 8);
-    cr_expect(yp_int(large, "cubes") == -30 && yp_int(large, "n") == 7);
-    cr_expect_eq(yp_double(small, "noise"), 0.5);
-    cr_expect_eq(yp_double(large, "noise"), 1e-3);
-    cr_expect_str_eq(yp_string(small, "kind"), "flat");
-    cr_expect_str_eq(yp_string(large, "kind"), "rough");
-    cr_expect(small->tags[0] != '\0' && large->timeout == 600);
-}
 
 Test(collect, set_replaces_a_parameter_and_shows_it)
 {
@@ -726,8 +546,6 @@ Test(declarations, budgets)
 {
     WRONG("budget 2 names no measurement, value or check",
           .budgets = YP_BUDGETS(yp_max_leak(YP_HOST, 0), yp_max_value("", 1)));
-    WRONG("budget 1 has the limit nan: allowed is any finite number from 0",
-          .budgets = YP_BUDGETS(yp_max_latency("x", (double)NAN)));
     WRONG("budget 1 has the limit inf: allowed is any finite number",
           .budgets = YP_BUDGETS(yp_min_value("x", INFINITY)));
     WRONG("budgets 1 and 3 are of one thing",

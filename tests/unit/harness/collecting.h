@@ -4,6 +4,7 @@
 
 #include "harness/collect/collect.h"
 #include "harness/collect/options.h"
+#include "tests/unit/harness/capture.h"
 #include "tests/unit/harness/folder.h"
 
 #include <stdint.h>
@@ -37,4 +38,20 @@ static inline enum ypi_exit read_words(const char *words)
         argv[argc++] = strsep(&at, "|");
     let_go();
     return ypi_options_read(&options, argc, argv);
+}
+
+/* A body. */
+static inline void nothing(struct yp_case *t)
+{
+    (void)t;
+}
+
+/* Collects under such words; returns what was printed. */
+static inline const char *collect_all(const struct yp_test *const *tests, size_t count,
+                                      const char *words)
+{
+    cr_assert_eq(read_words(words), YPI_EXIT_OK);
+    capture_begin(STDERR_FILENO);
+    ypi_collect(&found, &options, (struct ypi_tests){tests, tests + count});
+    return capture_end();
 }

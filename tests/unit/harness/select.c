@@ -17,11 +17,6 @@ TestSuite(select, .init = enter_directory, .fini = end_collecting, .timeout = 60
 
 /* a: stress/rx.c::fit[small], [large]; b: stress/rx.c::fitting; c: stress/rx.cu::fit;
  * d: perf/gemm.c::Gemm[n=1-cpu], [n=1-cuda], [n=2-cpu], [n=2-cuda]; e: stress_more/x.c::run */
-static void nothing(struct yp_case *t)
-{
-    (void)t;
-}
-
 static const struct yp_test fit = {
     .group = "detector",
     .body = nothing,
@@ -326,21 +321,6 @@ Test(select, together)
         {"-mslow|-kfitting", "6"},
         {"-mslow|perf", ""},
         {"-knot cuda|-mnot slow|perf|stress/rx.c::fit", "024"},
-        {"--set=n=7|-kfit", "4567"},
     };
-    for (size_t i = 0; i + 1 < sizeof table / sizeof table[0]; i++)
-        expect_selected(&table[i], 1);
-    int selected = 0;
-    cr_expect_eq(choose("--set=n=7|-kgemm and cpu", &selected), YPI_EXIT_OK);
-    cr_assert_eq(selected, 1);
-    cr_expect_str_eq(found.cases[0]->id, "perf/gemm.c::Gemm[n=7-cpu]");
-}
-
-Test(select, among_nothing)
-{
-    int selected = 77;
-    struct ypi_collection none = {0};
-    cr_assert_eq(read_words(""), YPI_EXIT_OK);
-    cr_expect_eq(ypi_select(&none, &options, &selected), YPI_EXIT_OK);
-    cr_expect_eq(selected, 0);
+    EXPECT_SELECTED(table);
 }
