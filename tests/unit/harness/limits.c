@@ -1,6 +1,7 @@
 /* Limits into a file of budgets: what changes, what stays, and who comes at the same time. */
 #include "harness/history/history.h"
 
+#include "base/system/file.h"
 #include "base/text/text.h"
 #include "harness/vocabulary/budget_file.h"
 #include "tests/unit/harness/capture.h"
@@ -18,11 +19,8 @@ TestSuite(limits, .init = enter_directory, .fini = remove_directory, .timeout = 
 
 static void expect_file(const char *path, const char *wanted)
 {
-    char text[4096] = "";
-    FILE *file = fopen(path, "r");
-    cr_assert_not_null(file);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
+    char text[4096];
+    ypi_read_file(path, text, sizeof text);
     cr_expect_str_eq(text, wanted);
     struct ypi_budget_file *read = ypi_budget_file_read(path);
     cr_expect(!read->wrong, "what was written cannot be read");
@@ -195,16 +193,14 @@ Test(limits, what_is_wrong_stays_as_it_is)
     cJSON *peak = PEAK;
     struct ypi_limit l = {.title = "a", .budget = peak, .limit = 3};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        char text[256] = "";
+        char text[256];
         write_text("b.ini", wrong[i]);
         capture_begin(STDERR_FILENO);
         enum yp_status status = ypi_limits_write("b.ini", &l, 1, true);
         const char *told = capture_end();
         cr_expect_eq(status, YP_INVALID, "%s", wrong[i]);
         cr_expect_not_null(strstr(told, "b.ini:"), "%s", told);
-        FILE *file = fopen("b.ini", "r");
-        text[fread(text, 1, sizeof text - 1, file)] = '\0';
-        fclose(file);
+        ypi_read_file("b.ini", text, sizeof text);
         cr_expect_str_eq(text, wrong[i]);
     }
     cr_assert_eq(mkdir("folder", 0755), 0);

@@ -44,57 +44,25 @@ static struct ypi_result result_of(const struct yp_case *c, enum ypi_outcome out
     return (struct ypi_result){.c = c, .outcome = outcome, .duration = 0.25, .ended = true};
 }
 
-/* A run begins that a reporter reports. */
-static struct ypi_reports begin_run(const struct ypi_reporter *reporter, FILE *out,
-                                    const struct ypi_totals *totals)
-{
-    struct ypi_reports all = {
-        .list = {{.reporter = reporter, .out = out, .s = &session, .totals = totals}}, .count = 1};
-    ypi_report(&all, YPI_RUN_BEGINS, NULL);
-    return all;
-}
-
-static void tell_one(struct ypi_reports *terminal, const char *id, enum ypi_outcome outcome,
-                     const char *reason)
-{
-    struct yp_case c = case_of(id);
-    struct ypi_result r = result_of(&c, outcome);
-    if (outcome == YPI_FAILED || outcome == YPI_ERROR)
-        ypi_result_fail(&r, YPI_CAUSE_EXPECTATION, NULL, 0, "%s", reason);
-    else if (reason != NULL)
-        r.reason = ypi_strdup(reason);
-    ypi_report(terminal, YPI_RESULT, &r);
-    ypi_result_clear(&r);
-}
-
-/* What a run with these outcomes prints; the caller frees. */
-static char *tell_all(const char *const *ids, const enum ypi_outcome *outcomes, int count,
-                      struct ypi_totals *totals)
+/* What a run in which these cases pass prints; the caller frees. */
+static char *tell_all(const char *const *ids, int count, struct ypi_totals *totals)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    struct ypi_reports terminal = begin_run(&ypi_terminal_reporter, out, totals);
+    struct ypi_reports terminal = {
+        .list = {{.reporter = &ypi_terminal_reporter, .out = out, .s = &session, .totals = totals}},
+        .count = 1};
+    ypi_report(&terminal, YPI_RUN_BEGINS, NULL);
     for (int i = 0; i < count; i++) {
-        tell_one(&terminal, ids[i], outcomes[i], "because");
-        totals->count[outcomes[i]]++;
+        struct yp_case c = case_of(ids[i]);
+        struct ypi_result r = result_of(&c, YPI_PASSED);
+        ypi_report(&terminal, YPI_RESULT, &r);
+        totals->count[YPI_PASSED]++;
     }
     ypi_report(&terminal, YPI_RUN_ENDS, NULL);
     fclose(out);
     return text;
-}
-
-/* The last line; valid until the next call. */
-static const char *last_line(const char *text)
-{
-    static char line[256];
-    size_t length = strlen(text);
-    cr_assert(length > 0 && text[length - 1] == '\n');
-    const char *at = text + length - 1;
-    while (at > text && at[-1] != '\n')
-        at--;
-    snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
-    return line;
 }
 
 /* -- the summary --------------------------------------------------------------------------- */
@@ -103,9 +71,13 @@ static void expect_summary(struct ypi_totals totals, int deselected, const char 
 {
     begin_session(0, -1);
     session.deselected = deselected;
-    char *text = tell_all(NULL, NULL, 0, &totals);
+    char *text = tell_all(NULL, 0, &totals);
     char *start = ypi_format("%sin ", wanted);
-    const char *line = last_line(text);
+    size_t length = strlen(text);
+    cr_assert(length > 0 && text[length - 1] == '\n');
+    text[length - 1] = '\0';
+    const char *before = strrchr(text, '\n');
+    const char *line = before != NULL ? before + 1 : text;
     cr_expect(strncmp(line, start, strlen(start)) == 0 && line[strlen(line) - 1] == 's',
               "%s, wanted %s", line, start);
     free(start);
@@ -124,8 +96,6 @@ Test(terminal, the_summary_has_pytest_s_order)
     expect_summary(all, 5,
                    "1 failed, 2 passed, 3 noisy, 4 skipped, 5 deselected, 6 xfailed, 7 xpassed, "
                    "8 errors ");
-    expect_summary((struct ypi_totals){.count = {[YPI_PASSED] = 1}}, 0, "1 passed ");
-    expect_summary((struct ypi_totals){.count = {[YPI_ERROR] = 1}}, 0, "1 error ");
     expect_summary((struct ypi_totals){.count = {[YPI_SKIPPED] = 1}, .interrupted = true}, 0,
                    "1 skipped, interrupted ");
     expect_summary((struct ypi_totals){.interrupted = true}, 0, "interrupted ");
@@ -139,15 +109,12 @@ Test(terminal, no_line_is_wider_than_the_terminal)
     enum { MANY = 300 };
     begin_session(MANY, 0);
     const char *ids[MANY];
-    enum ypi_outcome outcomes[MANY];
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MANY; i++)
         ids[i] = i < 250 ? "stress/detection.c::fit"
                          : "a_path/that/is/so/long/that/it/leaves/no/"
                            "room/at/all/for/any/letters.c::fit";
-        outcomes[i] = YPI_PASSED;
-    }
     struct ypi_totals totals = {0};
-    char *text = tell_all(ids, outcomes, MANY, &totals);
+    char *text = tell_all(ids, MANY, &totals);
     int letters = 0;
     int rows = 0;
     for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) {

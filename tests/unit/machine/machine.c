@@ -1,10 +1,10 @@
 /* The machine: its picture, and figures that are stored, found again and replaced. */
 #include "machine/machine.h"
 
-#include "base/system/file.h"
 #include "device/cpu/topology.h"
 #include "harness/record/schema.h"
 #include "tests/unit/harness/capture.h"
+#include "tests/unit/harness/folder.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -16,22 +16,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char directory[64];
 static char path[128];
 
-static void make_directory(void)
+static void begin(void)
 {
-    snprintf(directory, sizeof directory, "/tmp/yp-machine-XXXXXX");
-    cr_assert_not_null(mkdtemp(directory));
+    make_directory();
     snprintf(path, sizeof path, "%s/history.db", directory);
 }
 
-static void remove_directory(void)
-{
-    ypi_remove_tree(directory);
-}
-
-TestSuite(machine, .init = make_directory, .fini = remove_directory, .timeout = 60);
+TestSuite(machine, .init = begin, .fini = remove_directory, .timeout = 60);
 
 /* -- figures ------------------------------------------------------------------------------- */
 
@@ -198,13 +191,6 @@ Test(machine, nodes_stand_apart)
     free(got);
 }
 
-Test(machine, this_one_has_a_picture)
-{
-    char *got = ypi_this_machine_picture();
-    cr_expect_not_null(strstr(got, "PU "), "%s", got);
-    free(got);
-}
-
 /* -- what is measured ---------------------------------------------------------------------- */
 
 Test(machine, launches_take_time)
@@ -306,15 +292,11 @@ Test(machine, what_is_stored_is_shown)
     cr_assert_eq(setenv("TZ", "UTC0", 1), 0);
     store_here();
     cr_assert_eq(command(NULL), 0);
+    cr_expect_not_null(strstr(output, "PU "), "%s", output);
     cr_expect_not_null(strstr(output, "measured 2001-09-09 01:46:40"), "%s", output);
     cr_expect_not_null(strstr(output, "copy memory             20 GB/s [10, 30]"), "%s", output);
     cr_expect_not_null(strstr(output, "  40 GB/s [10, 30]\n"), "%s", output);
     cr_expect_not_null(strstr(output, "fork                    n/a\n"), "%s", output);
-}
-
-Test(machine, what_is_stored_is_json)
-{
-    store_here();
     cr_assert_eq(command("--json"), 0);
     cr_expect_not_null(strstr(output, "\"fingerprint\":"), "%s", output);
     cr_expect_not_null(strstr(output, "\"rate\":\t20000000000"), "%s", output);
