@@ -31,12 +31,9 @@ SLOWLY = {"GOLDEN_SLOWLY": "1"}
 # transcript: arguments
 RUNS = {
     "all": [],
-    "all-tap": ["--tap"],
     "quiet": ["-q", *BASIC, "kinds/kinds.c::requirement"],
-    "basic-verbose": ["-v", *BASIC],
-    "basic-tap": ["--tap", *BASIC],
-    "passing": ["golden.c::passes"],
-    "passing-quiet": ["-q", "golden.c::passes"],
+    "basic-tap": ["--tap", *BASIC, "kinds/kinds.c::expectation", "kinds/kinds.c::plain_failure",
+                  "kinds/kinds.c::setup_error", "kinds/kinds.c::budgets"],
     "not-captured": ["-s", "golden.c::passes", "kinds/kinds.c::expectation"],
     "not-captured-verbose": ["-sv", "golden.c::passes", "kinds/kinds.c::expectation"],
     "not-captured-tap": ["-s", "--tap", "golden.c::passes", "kinds/kinds.c::expectation"],
@@ -44,11 +41,10 @@ RUNS = {
     "durations-all": ["--durations=0", "--durations-min=0.1", "-q", "-k", "naps"],
     "exit-first": ["-x", "-k", "passes or kinds"],
     "exit-first-tap": ["-x", "--tap", "kinds/kinds.c"],
-    "maxfail": ["--maxfail", "2", "-v", "-k", "passes or kinds"],
-    "repeat": ["--repeat", "3", "-v", "-k", "requirement or passes"],
-    "repeat-tap": ["--repeat", "3", "--tap", "-k", "requirement or passes"],
+    "repeat": ["--repeat", "2", "-v", "-k", "requirement or passes"],
+    "repeat-tap": ["--repeat", "2", "--tap", "-k", "requirement or passes"],
     "noisy-fails": ["--noisy=fail", "golden.c::noisy"],
-    "speed-recorded": ["--speed=record", "-v", "golden.c::noisy", "golden.c::measures",
+    "speed-recorded": ["--speed=record", "-v", "golden.c::noisy", "golden.c::measures[small]",
                        "kinds/kinds.c::budgets"],
     "no-fork": ["--no-fork", "golden.c::passes", "kinds/kinds.c::requirement"],
     "no-fork-instructions": ["--no-fork", "--instructions"],
@@ -57,14 +53,15 @@ RUNS = {
     "slowdown-tap": ["--slowdown=1.5", "--tap", "golden.c::passes"],
     "slowdown-refused": ["--slowdown", "0.5x"],
     "slowdown-untimed": ["--slowdown", "2x", "--speed=off"],
-    "speed-off": ["--speed=off", "-v", "golden.c::noisy", "golden.c::measures",
+    "speed-off": ["--speed=off", "-v", "golden.c::noisy", "golden.c::measures[small]",
                   "kinds/kinds.c::budgets"],
     "reproduce-options": ["--seed", "7", "--timeout", "5.5", "--set", "noise=0.2", "--device=cpu",
                           "--set", "kind=it's", "--speed=record", "-k", "axes or requirement"],
-    "collect": ["--co"],
     "collect-selected": ["--co", "-m", "perf and not slow"],
-    "collect-quiet": ["--co", "-q"],
-    "collect-verbose": ["--co", "-v"],
+    "collect-quiet": ["--co", "-q", *BASIC],
+    "collect-verbose": ["--co", "-v", *BASIC, "kinds/kinds.c::budgets", "kinds/kinds.c::resident",
+                        "kinds/kinds.c::unmeasured", "kinds/kinds.c::gradient_budget",
+                        "kinds/kinds.c::timeout"],
     "collect-measured": ["--co", "-v", "golden.c::measures", "kinds/kinds.c::gradient_budget"],
     "markers": ["--markers"],
     "help": ["--help"],
@@ -245,8 +242,9 @@ def check_terminal(tap, program, places, folder, update):
 
 def check_csv(tap, program, places, folder, update):
     path = os.path.join(folder, "rows.csv")
-    for arguments in (BASIC, ["--repeat", "2", "golden.c::passes", "kinds/kinds.c::gradient",
-                              "kinds/kinds.c::precision", "kinds/kinds.c::crash"]):
+    for arguments in ([*BASIC, "-k", "not (large or flat or 0.125 or 150)"],
+                      ["--repeat", "2", "golden.c::passes", "kinds/kinds.c::gradient",
+                       "kinds/kinds.c::precision", "kinds/kinds.c::crash"]):
         transcript(program, ["--csv", path, *arguments], places, folder)
     with open(path) as file:
         compare(tap, "csv", normalise_csv(file.read()), update)
@@ -255,7 +253,7 @@ def check_csv(tap, program, places, folder, update):
 # A program with a sanitizer has no baseline, and -v says nothing of it.
 NO_BASELINE = re.compile(r"^ +- +no baseline on this kind of machine yet .*\n", re.M)
 # Under AddressSanitizer its memory is not judged.
-JUDGED = {"all": "kinds/kinds.c::resident", "all-tap": "kinds/kinds.c::resident"}
+JUDGED = {"all": "kinds/kinds.c::resident"}
 
 
 def main(program, update):
