@@ -10,7 +10,6 @@ from process import Started, wait_until  # noqa: E402
 from program import results, rows, run  # noqa: E402
 from tap import Tap  # noqa: E402
 
-INTERRUPTED = 2
 PEAK = "resident peak"
 GROW = """import json, resource, sys
 block = bytearray(int(sys.argv[1]) << 20)
@@ -359,33 +358,7 @@ def check_killed(tap, place):
         started.end()
 
 
-def check_collection(tap, bad, folder):
-    wrong = {
-        "missing": r"\.command is missing",
-        "blank": r"\.command is missing",
-        "unknown_word": r"\.command has \{m\}: there are \{n\}, \{case\}, \{seed\} and \{device\}; "
-                        r"a brace itself is written \{\{$",
-        "brace_of_the_shell": r"\.command has \{ true; \}: there are \{case\}",
-        "not_closed": r"\.command has \{seed, which is not closed: there are",
-        "hidden_word": r"axis 'seed' has the name of a word in braces",
-        "unknown_in_environment": r"\.environment has \{n\}: there are \{case\}",
-        "open_quote": r"\.environment has a quote that is not closed: B='x",
-        "no_name": r"\.environment has '=2': allowed is NAME=value",
-        "no_value": r"\.environment has 'PATH': allowed is NAME=value",
-        "odd_name": r"\.environment has '2A=1': allowed is NAME=value",
-        "not_a_command": r"\.command, \.input and \.environment are those of YP_COMMAND",
-        "input_of_a_test": r"\.command, \.input and \.environment are those of YP_COMMAND",
-    }
-    done = run(bad, "--history", os.path.join(folder, "bad.db"))
-    tap.equal(done.code, INTERRUPTED, "bad commands: exit 2, nothing is run")
-    lines = done.err.splitlines()
-    for name, pattern in wrong.items():
-        tap.check(any(re.search(rf"test bad\.{name}: {pattern}", line) for line in lines),
-                  f"bad commands: {name}", done)
-    tap.equal(len(lines), len(wrong) + 1, "bad commands: no other is complained of")
-
-
-def main(program, bad):
+def main(program):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         place = Place(program, folder)
@@ -396,7 +369,6 @@ def main(program, bad):
         tap.run("given", check_given, tap, place)
         tap.run("ends", check_ends, tap, place)
         tap.run("killed", check_killed, tap, place)
-        tap.run("collection", check_collection, tap, bad, folder)
     tap.done()
 
 

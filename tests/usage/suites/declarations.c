@@ -2,113 +2,55 @@
 #include <math.h>
 #include <yieldpoint/yieldpoint.h>
 
-YP_TEST(bad, fine, .tags = "stress")
-{
-}
-
-YP_TEST(bad, unregistered_tag, .tags = "stress nightly")
-{
-}
-
-YP_TEST(bad, unregistered_tag_of_case, .cases = YP_CASES(yp_case_of("one", .tags = "weekly")))
-{
-}
-
-YP_TEST(bad, speed_in_parallel, .parallel = true, .budgets = YP_BUDGETS(yp_min_rate("fit", 1)))
-{
-}
-
-YP_TEST(bad, axis_without_name, .axes = YP_AXES(yp_axis_int("", 1)))
-{
-}
-
-YP_TEST(bad, axis_null_name, .axes = YP_AXES(yp_axis_int(NULL, 1), yp_axis_int("n", 1)))
-{
-}
-
-YP_TEST(bad, axis_twice, .axes = YP_AXES(yp_axis_int("n", 1), yp_axis_int("n", 2)))
-{
-}
-
-YP_TEST(bad, value_twice, .axes = YP_AXES(yp_axis_int("n", 1, 2, 1)))
-{
-}
-
-YP_TEST(bad, case_without_name, .cases = YP_CASES(yp_case_of("")))
-{
-}
-
-YP_TEST(bad, case_twice, .cases = YP_CASES(yp_case_of("one"), yp_case_of("one")))
-{
-}
-
-YP_TEST(bad, negative_timeout, .timeout = -1)
-{
-}
-
-YP_TEST(bad, endless_timeout, .timeout = INFINITY)
-{
-}
-
-YP_TEST(bad, nan_timeout_of_case, .cases = YP_CASES(yp_case_of("one", .timeout = NAN)))
-{
-}
-
-YP_TEST(bad, budget_without_name, .budgets = YP_BUDGETS(yp_min_value(NULL, 1)))
-{
-}
-
-YP_TEST(bad, negative_budget, .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, -1)))
-{
-}
-
-YP_TEST(bad, nan_budget, .budgets = YP_BUDGETS(yp_max_value("loss", NAN)))
-{
-}
-
-YP_TEST(bad, negative_budget_of_case,
-        .cases = YP_CASES(yp_case_of("one", .budgets = YP_BUDGETS(yp_max_leak(YP_HOST, -1)))))
-{
-}
-
 static void wrongly(const struct yp_case *c, struct yp_budgets *out)
 {
     (void)c;
     yp_budget_add(out, yp_max_value("loss", 1), yp_max_value("loss", 2));
 }
 
-YP_TEST(bad, budgets_of_function, .budgets_of = wrongly)
-{
-}
+#define BAD(name_, ...) \
+    YP_TEST(bad, name_, __VA_ARGS__) \
+    { \
+    }
+BAD(fine, .tags = "stress")
+BAD(unregistered_tag, .tags = "stress nightly")
+BAD(unregistered_tag_of_case, .cases = YP_CASES(yp_case_of("one", .tags = "weekly")))
+BAD(tagged_and, .tags = "and")
+BAD(speed_in_parallel, .parallel = true, .budgets = YP_BUDGETS(yp_min_rate("fit", 1)))
+BAD(axis_without_name, .axes = YP_AXES(yp_axis_int("", 1)))
+BAD(axis_null_name, .axes = YP_AXES(yp_axis_int(NULL, 1), yp_axis_int("n", 1)))
+BAD(axis_twice, .axes = YP_AXES(yp_axis_int("n", 1), yp_axis_int("n", 2)))
+BAD(value_twice, .axes = YP_AXES(yp_axis_int("n", 1, 2, 1)))
+BAD(case_without_name, .cases = YP_CASES(yp_case_of("")))
+BAD(case_twice, .cases = YP_CASES(yp_case_of("one"), yp_case_of("one")))
+BAD(negative_timeout, .timeout = -1)
+BAD(endless_timeout, .timeout = INFINITY)
+BAD(nan_timeout_of_case, .cases = YP_CASES(yp_case_of("one", .timeout = NAN)))
+BAD(budget_without_name, .budgets = YP_BUDGETS(yp_min_value(NULL, 1)))
+BAD(negative_budget, .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, -1)))
+BAD(nan_budget, .budgets = YP_BUDGETS(yp_max_value("loss", NAN)))
+BAD(negative_budget_of_case,
+    .cases = YP_CASES(yp_case_of("one", .budgets = YP_BUDGETS(yp_max_leak(YP_HOST, -1)))))
+BAD(budgets_of_function, .budgets_of = wrongly)
+BAD(missing_file, .budgets = YP_BUDGETS(yp_budget_file("nowhere/budgets.ini")))
+BAD(unknown_device, .devices = "cpu gpu")
+BAD(no_device, .devices = " ")
+BAD(not_a_command, .command = "true")
+BAD(input_of_a_test, .input = "text")
 
-YP_TEST(bad, missing_file, .budgets = YP_BUDGETS(yp_budget_file("nowhere/budgets.ini")))
-{
-}
-
-YP_TEST(bad, unknown_device, .devices = "cpu gpu")
-{
-}
-
-YP_TEST(bad, no_device, .devices = " ")
-{
-}
-
-static bool asks_wrongly(const struct yp_case *t)
-{
-    return yp_int(t, "chanels") > 0;
-}
-
-YP_TEST(bad, filter, .axes = YP_AXES(yp_axis_int("channels", 1)), .filter = asks_wrongly)
-{
-}
-
-YP_TEST(bad, tagged_and, .tags = "and")
-{
-}
-
-YP_TEST(bad, null_string, .axes = YP_AXES(yp_axis_string("kind", "a", NULL)))
-{
-}
+YP_COMMAND(bad, fine_command, .command = "echo {n} {case} {seed} {device} {{n} }",
+           .axes = YP_AXES(yp_axis_int("n", 1)), .environment = "A=1 B='{n}'");
+YP_COMMAND(bad, missing, .tags = "stress");
+YP_COMMAND(bad, blank, .command = " \n");
+YP_COMMAND(bad, unknown_word, .command = "echo {n} {m}", .axes = YP_AXES(yp_axis_int("n", 1)));
+YP_COMMAND(bad, brace_of_the_shell, .command = "{ true; }");
+YP_COMMAND(bad, not_closed, .command = "echo {seed");
+YP_COMMAND(bad, hidden_word, .command = "echo {seed}", .axes = YP_AXES(yp_axis_int("seed", 1)));
+YP_COMMAND(bad, unknown_in_environment, .command = "true", .environment = "A={n}");
+YP_COMMAND(bad, open_quote, .command = "true", .environment = "A=1 B='x");
+YP_COMMAND(bad, no_name, .command = "true", .environment = "A=1 =2");
+YP_COMMAND(bad, no_value, .command = "true", .environment = "A=1 PATH");
+YP_COMMAND(bad, odd_name, .command = "true", .environment = "2A=1");
 
 YP_TEST(good, few, .axes = YP_AXES(yp_axis_int("n", 1, 2, 3)))
 {
