@@ -6,35 +6,16 @@ YP_FIXTURE(bad, numbers, .axes = YP_AXES(yp_axis_int("n", 1, 2)))
     yp_provide(t, 1);
 }
 
-YP_TEST(bad, misspelt, .fixtures = "numbers[n=3]")
-{
-    yp_fixture(t, "numbers", NULL);
-}
-
-YP_TEST(bad, many, .axes = YP_AXES(yp_axis_int("i", 1, 2, 3)), .fixtures = "numbers")
-{
-    yp_fixture(t, "numbers", NULL);
-}
-
-YP_TEST(bad, a_test, .fixtures = "many[i=1]")
-{
-    yp_fixture(t, "many", NULL);
-}
-
-YP_TEST(bad, word, .fixtures = "numbers[n={m}]")
-{
-    yp_fixture(t, "numbers", NULL);
-}
-
-YP_TEST(bad, empty, .fixtures = " ")
-{
-    yp_fixture(t, "numbers", NULL);
-}
-
-YP_TEST(bad, too_many, .fixtures = "a b c d e f g h i")
-{
-    yp_fixture(t, "numbers", NULL);
-}
+#define BAD(name_, ...) \
+    YP_TEST(bad, name_, __VA_ARGS__) \
+    { \
+    }
+BAD(misspelt, .fixtures = "numbers[n=3]")
+BAD(many, .axes = YP_AXES(yp_axis_int("i", 1, 2, 3)), .fixtures = "numbers")
+BAD(a_test, .fixtures = "many[i=1]")
+BAD(word, .fixtures = "numbers[n={m}]")
+BAD(empty, .fixtures = " ")
+BAD(too_many, .fixtures = "a b c d e f g h i")
 
 YP_FIXTURE(bad, expected, .xfail = "it fails")
 {
