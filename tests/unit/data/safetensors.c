@@ -16,9 +16,7 @@ static void begin(void)
 
 static void end(void)
 {
-    struct yp_memory memory;
-    yp_device_memory(yp_device_cpu(), &memory);
-    cr_expect_eq(memory.allocated, 0);
+    cr_expect_eq(memory().allocated, 0);
     unlink(path);
 }
 

@@ -4,6 +4,7 @@
 
 #include "device/registry.h"
 #include "tests/unit/harness/sanitizer.h"
+#include "tests/unit/status.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -20,13 +21,6 @@ TestSuite(device, .timeout = 60);
 /* AddressSanitizer would end the process for a request that no system can meet. */
 SANITIZER_OPTIONS("allocator_may_return_null=1")
 
-static struct yp_memory now(void)
-{
-    struct yp_memory m;
-    yp_device_memory(yp_device_cpu(), &m);
-    return m;
-}
-
 static void *take(size_t bytes)
 {
     void *block = yp_device_alloc(yp_device_cpu(), bytes);
@@ -41,7 +35,7 @@ static void give_back(void *block)
 
 Test(device, begins_with_nothing)
 {
-    struct yp_memory m = now();
+    struct yp_memory m = memory();
     struct yp_memory nothing = {.capacity = m.capacity};
     cr_expect_eq(memcmp(&m, &nothing, sizeof m), 0);
     cr_expect_eq(m.capacity, (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
@@ -53,25 +47,25 @@ Test(device, begins_with_nothing)
 Test(device, every_figure_after_every_step)
 {
     void *a = take(1000);
-    struct yp_memory m = now();
+    struct yp_memory m = memory();
     cr_expect(m.allocated == 1000 && m.allocated_peak == 1000 && m.total == 1000);
     cr_expect(m.allocations == 1 && m.frees == 0 && m.refused == 0);
     cr_expect(m.reserved >= 1000 + 64 && m.reserved < 1000 + 192 && m.reserved_peak == m.reserved);
     void *b = take(1);
-    m = now();
+    m = memory();
     cr_expect(m.allocated == 1001 && m.allocated_peak == 1001 && m.allocations == 2);
     give_back(a);
-    m = now();
+    m = memory();
     cr_expect(m.allocated == 1 && m.allocated_peak == 1001 && m.total == 1001 && m.frees == 1);
     cr_expect(m.reserved < m.reserved_peak && m.reserved >= 65);
     yp_device_reset_peak(yp_device_cpu());
-    m = now();
+    m = memory();
     cr_expect(m.allocated_peak == 1 && m.reserved_peak == m.reserved);
     void *c = take(500);
-    cr_expect_eq(now().allocated_peak, 501);
+    cr_expect_eq(memory().allocated_peak, 501);
     give_back(b);
     give_back(c);
-    m = now();
+    m = memory();
     cr_expect(m.allocated == 0 && m.reserved == 0 && m.allocations == 3 && m.frees == 3);
     cr_expect_eq(m.total, 1501);
 }
@@ -88,11 +82,11 @@ Test(device, blocks_are_aligned_whole_and_apart)
     for (int i = 0; i < BLOCKS; i++)
         for (int k = 0; k <= i; k++)
             cr_assert_eq(blocks[i][k], i & 255);
-    cr_expect_eq(now().allocated, BLOCKS * (BLOCKS + 1) / 2);
-    cr_expect_geq(now().reserved, now().allocated + 64 * BLOCKS);
+    cr_expect_eq(memory().allocated, BLOCKS * (BLOCKS + 1) / 2);
+    cr_expect_geq(memory().reserved, memory().allocated + 64 * BLOCKS);
     for (int i = 0; i < BLOCKS; i++)
         give_back(blocks[i]);
-    cr_expect(now().allocated == 0 && now().reserved == 0);
+    cr_expect(memory().allocated == 0 && memory().reserved == 0);
 }
 
 Test(device, sizes_that_cannot_be)
@@ -110,7 +104,7 @@ Test(device, sizes_that_cannot_be)
         cr_expect_not_null(strstr(yp_last_error(), "out of memory: the system refused"), "%s",
                            yp_last_error());
     }
-    struct yp_memory m = now();
+    struct yp_memory m = memory();
     cr_expect(m.allocated == 0 && m.reserved == 0 && m.total == 0 && m.allocations == 0);
     cr_expect_eq(m.refused, sizeof huge / sizeof huge[0]);
 }
@@ -128,7 +122,7 @@ Test(device, the_limit_is_exact)
     cr_expect_null(yp_device_alloc(cpu, SIZE_MAX - 128), "and no sum overflows");
     cr_expect_not_null(strstr(yp_last_error(), "of the limit of 1000 bytes"), "%s",
                        yp_last_error());
-    struct yp_memory m = now();
+    struct yp_memory m = memory();
     cr_expect(m.allocated == 1000 && m.refused == 3 && m.limit == 1000 && m.allocations == 2);
     cr_expect_eq(m.allocated_peak, 1000);
     give_back(before);
@@ -144,13 +138,13 @@ Test(device, the_limit_is_exact)
     void *more = take(100000);
     give_back(ten);
     give_back(more);
-    cr_expect_eq(now().allocated, 0);
+    cr_expect_eq(memory().allocated, 0);
 }
 
 Test(device, null_is_freed_without_a_word)
 {
     give_back(NULL);
-    cr_expect_eq(now().frees, 0);
+    cr_expect_eq(memory().frees, 0);
 }
 
 /* -- misuse -------------------------------------------------------------------------------- */
@@ -202,7 +196,7 @@ Test(device, memory_may_come_back_and_be_freed_again)
     static const size_t sizes[] = {1, 5000, 10 << 20};
     for (int i = 0; i < 3000; i++)
         give_back(take(sizes[i % 3]));
-    cr_expect_eq(now().frees, 3000);
+    cr_expect_eq(memory().frees, 3000);
 }
 
 /* -- threads ------------------------------------------------------------------------------- */
@@ -237,7 +231,7 @@ Test(device, adds_up_under_threads)
 {
     void *none[THREADS];
     run_threads(allocate_and_free, none);
-    struct yp_memory m = now();
+    struct yp_memory m = memory();
     cr_expect(m.allocated == 0 && m.reserved == 0 && m.refused == 0);
     cr_expect_eq(m.allocations, THREADS * ROUNDS);
     cr_expect_eq(m.frees, THREADS * ROUNDS);
@@ -264,7 +258,7 @@ Test(device, the_limit_is_exact_under_threads)
     yp_device_set_limit(yp_device_cpu(), 8 * 50001 + 7);
     void *blocks[THREADS];
     run_threads(take_all, blocks);
-    struct yp_memory m = now();
+    struct yp_memory m = memory();
     cr_expect(m.allocated == 8 * 50001 && m.allocations == 50001 && m.refused == THREADS);
     cr_expect_eq(m.allocated_peak, m.allocated);
     for (int i = 0; i < THREADS; i++)
@@ -272,7 +266,7 @@ Test(device, the_limit_is_exact_under_threads)
             next = *block;
             give_back(block);
         }
-    cr_expect_eq(now().allocated, 0);
+    cr_expect_eq(memory().allocated, 0);
 }
 
 static void *fail_and_look(void *argument)
@@ -364,7 +358,7 @@ Test(device, pinned_memory_of_the_cpu_is_memory)
     char *block = yp_device_alloc_pinned(cpu, 1000);
     cr_assert_not_null(block);
     memset(block, 1, 1000);
-    struct yp_memory m = now();
+    struct yp_memory m = memory();
     cr_expect(m.allocated == 1000 && m.allocations == 1 && m.reserved >= 1064);
     yp_device_fail_allocation(cpu, 1);
     cr_expect_null(yp_device_alloc_pinned(cpu, 10));
@@ -375,7 +369,7 @@ Test(device, pinned_memory_of_the_cpu_is_memory)
     yp_device_set_limit(cpu, 0);
     yp_device_free_pinned(cpu, block);
     yp_device_free_pinned(cpu, NULL);
-    m = now();
+    m = memory();
     cr_expect(m.allocated == 0 && m.reserved == 0 && m.frees == 1 && m.refused == 2);
 }
 

@@ -93,20 +93,17 @@ Test(metrics, a_ranking_takes_its_memory_once_and_says_what_it_lacks)
 {
     static const float scores[] = {1, 2, 3, 4};
     static const uint8_t labels[] = {1, 1, 1, 0};
-    struct yp_memory before, during, after;
-    yp_device_memory(yp_device_cpu(), &before);
+    const struct yp_memory before = memory();
     struct metrics_ranking *ranking = ranking_of(3, scores, labels, 4);
-    yp_device_memory(yp_device_cpu(), &during);
-    cr_expect_eq(during.allocated - before.allocated, metrics_ranking_bytes(3));
-    cr_expect_eq(during.allocations, before.allocations + 1);
+    cr_expect_eq(memory().allocated - before.allocated, metrics_ranking_bytes(3));
+    cr_expect_eq(memory().allocations, before.allocations + 1);
     FAILS(metrics_ranking_targets(ranking, scores, labels, 4), YP_INVALID, "before it");
     metrics_ranking_destroy(ranking);
     ranking = metrics_ranking_create(yp_device_cpu(), 2);
     FAILS(metrics_ranking_targets(ranking, scores, labels, 4), YP_INVALID, "than the 2 there");
     metrics_ranking_destroy(ranking);
     metrics_ranking_destroy(NULL);
-    yp_device_memory(yp_device_cpu(), &after);
-    cr_expect_eq(after.allocated, before.allocated);
+    cr_expect_eq(memory().allocated, before.allocated);
     cr_expect_eq(metrics_ranking_bytes(0), 0);
     cr_expect_not_null(strstr(yp_last_error(), "targets is 0"));
     cr_expect_null(metrics_ranking_create(yp_device_cpu(), 0));

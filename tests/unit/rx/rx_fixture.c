@@ -1,7 +1,6 @@
 #include "tests/unit/rx/rx_fixture.h"
 
 #include <math.h>
-#include <unistd.h>
 
 uint64_t words(uint64_t *state)
 {
@@ -11,7 +10,8 @@ uint64_t words(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-double uniform(uint64_t *state)
+/* (0, 1) */
+static double uniform(uint64_t *state)
 {
     return ((double)(words(state) >> 12) + 0.5) * 0x1p-52;
 }
@@ -26,14 +26,6 @@ double script_uniform(uint64_t *state)
 {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (double)(*state >> 40) / 16777216;
-}
-
-double script_normal(uint64_t *state)
-{
-    double sum = 0;
-    for (int i = 0; i < 12; i++)
-        sum += script_uniform(state);
-    return sum - 6;
 }
 
 void *block(size_t count, size_t size)
@@ -59,8 +51,6 @@ enum yp_status scene_yield(void *arg, size_t index, float *values, uint8_t *labe
 {
     const struct scene *s = arg;
     size_t first = index * s->tile_pixels, stride = stride_of(s);
-    if (s->shuffle)
-        usleep((useconds_t)(index * 7 % 5 * 300));
     if (s->fail_from > 0 && index >= s->fail_from)
         return yp_set_error(YP_IO, "tile %zu cannot be read", index);
     if (first >= s->pixels)

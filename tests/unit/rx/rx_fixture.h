@@ -8,13 +8,10 @@
 /* -- numbers ------------------------------------------------------------------------------- */
 
 uint64_t words(uint64_t *state); /* splitmix64 */
-double uniform(uint64_t *state); /* (0, 1), of words() */
 double normal(uint64_t *state);
 
-/* A multiple of 2^-24 in [0, 1), as the reference scripts in Python make it, and the sum of twelve
- * of them less 6. */
+/* A multiple of 2^-24 in [0, 1), as the reference scripts in Python make it. */
 double script_uniform(uint64_t *state);
-double script_normal(uint64_t *state);
 
 /* -- pixels in memory ---------------------------------------------------------------------- */
 
@@ -25,7 +22,6 @@ struct scene {
     size_t stride; /* 0: channels */
     bool copy;     /* yield by filling the model's memory */
     bool unlabelled;
-    bool shuffle;     /* let tiles end in another order than they begin */
     size_t fail_from; /* tiles from here on fail; 0: none */
     size_t extra;     /* pixels too many a tile */
 };

@@ -10,44 +10,32 @@
 #include <unistd.h>
 
 #include "base/system/atomic_file.h"
-#include "base/system/file.h"
 #include "synth/cube/cube.h"
+#include "tests/unit/harness/folder.h"
 #include "tests/unit/status.h"
 
 /* ---- a folder for each test ---- */
 
-static char folder[64];
 static char path_text[4][PATH_MAX];
 
-static void make_folder(void)
-{
-    strcpy(folder, "/tmp/cube-file-XXXXXX");
-    cr_assert_not_null(mkdtemp(folder));
-}
-
-static void remove_folder(void)
-{
-    ypi_remove_tree(folder);
-}
-
-TestSuite(cube_file, .init = make_folder, .fini = remove_folder);
+TestSuite(cube_file, .init = make_directory, .fini = remove_directory);
 
 /* Valid for three calls more. */
 static const char *in_folder(const char *name)
 {
     static int next;
     char *text = path_text[next++ % 4];
-    snprintf(text, PATH_MAX, "%s/%s", folder, name);
+    snprintf(text, PATH_MAX, "%s/%s", directory, name);
     return text;
 }
 
 static int files_there(void)
 {
     int count = 0;
-    DIR *directory = opendir(folder);
-    for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
+    DIR *there = opendir(directory);
+    for (struct dirent *entry; (entry = readdir(there)) != NULL;)
         count += entry->d_name[0] != '.';
-    closedir(directory);
+    closedir(there);
     return count;
 }
 

@@ -8,6 +8,7 @@
 #include "base/random/stream.h"
 #include "suites/cube_statistics.h"
 #include "synth/scene/purpose.h"
+#include "tests/unit/status.h"
 
 static struct cube_statistics run(const float *values, size_t height, size_t width, size_t channels)
 {
@@ -200,14 +201,12 @@ Test(cube_statistics, takes_exactly_the_bytes_it_says)
     float *x = normals(40 * 40 * 9, 9);
     struct cube_view cube = {x, 40, 40, 9};
     struct cube_statistics s;
-    struct yp_memory before, after;
-    yp_device_memory(yp_device_cpu(), &before);
+    const struct yp_memory before = memory();
     yp_device_set_limit(yp_device_cpu(), before.allocated + cube_statistics_bytes(&cube));
     cr_expect_eq(cube_statistics(yp_device_cpu(), &cube, &s), YP_OK);
     yp_device_set_limit(yp_device_cpu(), before.allocated + cube_statistics_bytes(&cube) - 1);
     cr_expect_eq(cube_statistics(yp_device_cpu(), &cube, &s), YP_OUT_OF_MEMORY);
     yp_device_set_limit(yp_device_cpu(), 0);
-    yp_device_memory(yp_device_cpu(), &after);
-    cr_expect_eq(after.allocated, before.allocated);
+    cr_expect_eq(memory().allocated, before.allocated);
     free(x);
 }

@@ -1,5 +1,6 @@
 /* models/train: checkpoints and logs of runs that were killed, damaged or are of another run; edges
  * of a run, and what is refused. suites/stress has training against plain loops, and resumed. */
+#include "tests/unit/harness/folder.h"
 #include "tests/unit/rx/rx_fixture.h"
 
 #include "models/rx/train.h"
@@ -127,24 +128,16 @@ static struct train_state state_of(const struct train *train)
 
 /* -- files ------------------------------------------------------------------------------------ */
 
-static char directory[] = "/tmp/train.XXXXXX";
-
-static void make_directory(void)
-{
-    cr_assert_not_null(mkdtemp(directory));
-    cr_assert_eq(chdir(directory), 0);
-}
-
-static void remove_directory(void)
+static void leave_directory(void)
 {
     const char *names[] = {"a", "b", "log", "reference"};
     for (size_t i = 0; i < LENGTH(names); i++)
         unlink(names[i]);
     cr_expect_eq(chdir("/"), 0);
-    cr_expect_eq(rmdir(directory), 0, "files are left in %s", directory);
+    remove_empty_directory();
 }
 
-TestSuite(train, .init = make_directory, .fini = remove_directory, .timeout = 60);
+TestSuite(train, .init = enter_directory, .fini = leave_directory, .timeout = 60);
 
 struct bytes {
     char at[1 << 14];
