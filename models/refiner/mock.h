@@ -27,7 +27,7 @@ struct mock_options {
     const char *kind; /* "cpu" or "cuda", to plan for one that is not there; NULL: the device's */
     enum nn_precision precision;
     bool oracle;  /* in double by plain loops, see struct nn_model_options */
-    bool smooth; /* GELU everywhere: a network without kinks, for differences */
+    bool smooth;  /* GELU everywhere: a network without kinks, for differences */
     size_t width; /* a multiple of 4, 4 to 1024 */
     size_t batch, tile;
     /* NN_MODEL_GRADIENT: training; norms are of the batch, the result is the loss.
@@ -106,9 +106,9 @@ void *mock_input(const struct mock *mock);
 void *mock_target(const struct mock *mock);
 const void *mock_result(const struct mock *mock);
 
-/* One pass, with flags of nn_model_pass(). Parameters (folded ones in inference) and gradient are on
- * the device; the gradient, NULL where none is wanted, is that of the mean squared error over the
- * batch. */
+/* One pass, with flags of nn_model_pass(). Parameters (folded ones in inference) and gradient are
+ * on the device; the gradient, NULL where none is wanted, is that of the mean squared error over
+ * the batch. */
 enum yp_status mock_pass(struct mock *mock, const void *parameters, void *gradient, unsigned flags);
 
 /* Moves running statistics, on the host, towards those of the last pass of training: each becomes
