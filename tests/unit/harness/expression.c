@@ -1,5 +1,4 @@
-/* and, or, not and parentheses: values by truth table, errors with their place; more of those are
- * in tests/usage/options.py. */
+/* and, or, not and parentheses: values by truth table, errors with their place. */
 #include "harness/collect/expression.h"
 #include "base/text/text.h"
 
@@ -70,6 +69,25 @@ Test(expression, words_may_be_parts_of_ids)
               "UTF-8");
 }
 
+static bool count_word(void *arg, const char *word, size_t length)
+{
+    (void)word, (void)length;
+    (*(int *)arg)++;
+    return true;
+}
+
+Test(expression, shows_every_word)
+{
+    const char *const texts[] = {"a or b or c", "a and b or c", "not a and b and c"};
+    for (int i = 0; i < 3; i++) {
+        int count = 0;
+        bool valid = false;
+        struct ypi_expression_error error;
+        ypi_expression(texts[i], count_word, &count, &valid, &error);
+        cr_expect(valid && count == 3, "%s: %d", texts[i], count);
+    }
+}
+
 Test(expression, errors_have_a_place)
 {
     static const struct {
@@ -79,13 +97,18 @@ Test(expression, errors_have_a_place)
     } table[] = {
         {"", 0, 1, "expected a word, 'not' or '(', found the end"},
         {"   ", 3, 1, "expected a word, 'not' or '(', found the end"},
+        {"a bcd", 2, 3, "expected 'and', 'or' or the end, found 'bcd'"},
         {"a and", 5, 1, "expected a word, 'not' or '(', found the end"},
         {"a or  ", 6, 1, "expected a word, 'not' or '(', found the end"},
         {"not", 3, 1, "expected a word, 'not' or '(', found the end"},
+        {"(a", 2, 1, "expected ')', found the end"},
         {"(a b)", 3, 1, "expected ')', found 'b'"},
+        {"a)", 1, 1, "expected 'and', 'or' or the end, found ')'"},
         {"()", 1, 1, "expected a word, 'not' or '(', found ')'"},
+        {"and a", 0, 3, "expected a word, 'not' or '(', found 'and'"},
         {"a or or b", 5, 2, "expected a word, 'not' or '(', found 'or'"},
         {"a not b", 2, 3, "expected 'and', 'or' or the end, found 'not'"},
+        {"a & b", 2, 1, "expected 'and', 'or' or the end, found '&'"},
         {"!a", 0, 1, "expected a word, 'not' or '(', found '!'"},
         {"a and (b or", 11, 1, "expected a word, 'not' or '(', found the end"},
     };
