@@ -4,6 +4,7 @@
 #include "base/system/file.h"
 #include "device/ceiling/kernels.h"
 #include "device/cpu/levels.h"
+#include "tests/unit/harness/folder.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 TestSuite(ceiling, .timeout = 120);
@@ -157,34 +157,17 @@ Test(ceiling, names)
 
 /* -- levels -------------------------------------------------------------------------------- */
 
-static char root[64];
-
-static void make_root(void)
-{
-    snprintf(root, sizeof root, "/tmp/yp-ceiling-XXXXXX");
-    cr_assert_not_null(mkdtemp(root));
-}
-
-static void remove_root(void)
-{
-    ypi_remove_tree(root);
-}
-
 static void put(const char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static void put(const char *text, const char *format, ...)
 {
     char path[256];
     va_list arguments;
-    int length = snprintf(path, sizeof path, "%s/", root);
+    int length = snprintf(path, sizeof path, "%s/", directory);
     va_start(arguments, format);
     vsnprintf(path + length, sizeof path - (size_t)length, format, arguments);
     va_end(arguments);
-    for (char *slash = strchr(path + length, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        (void)mkdir(path, 0755);
-        *slash = '/';
-    }
+    cr_assert_eq(ypi_make_parents(path), YP_OK);
     FILE *f = fopen(path, "w");
     cr_assert_not_null(f, "%s", path);
     fprintf(f, "%s\n", text);
@@ -201,14 +184,14 @@ static void put_cache(int cpu, int index, const char *type, const char *level, c
         put(shared, "cpu%d/cache/index%d/shared_cpu_list", cpu, index);
 }
 
-Test(ceiling, caches_are_read_from_the_files, .init = make_root, .fini = remove_root)
+Test(ceiling, caches_are_read_from_the_files, .init = make_directory, .fini = remove_directory)
 {
     struct ypi_caches c;
     put_cache(5, 0, "Data", "1", "48K", "5,69");
     put_cache(5, 1, "Instruction", "1", "32K", "5,69");
     put_cache(5, 2, "Unified", "2", "2048K", NULL);
     put_cache(5, 3, "Unified", "3", "105M", "3-6,67-70");
-    ypi_caches_read(root, 5, &c);
+    ypi_caches_read(directory, 5, &c);
     cr_expect(c.size[0] == 48 << 10 && c.owner[0] == 5);
     cr_expect(c.size[1] == 2 << 20 && c.owner[1] == 5);
     cr_expect(c.size[2] == 105 << 20 && c.owner[2] == 3);
@@ -216,16 +199,16 @@ Test(ceiling, caches_are_read_from_the_files, .init = make_root, .fini = remove_
 }
 
 /* Where the files are missing the C library is asked; it need not know either. */
-Test(ceiling, without_files_the_library_is_asked, .init = make_root, .fini = remove_root)
+Test(ceiling, without_files_the_library_is_asked, .init = make_directory, .fini = remove_directory)
 {
     struct ypi_caches c;
-    ypi_caches_read(root, 1, &c);
+    ypi_caches_read(directory, 1, &c);
     long first = sysconf(_SC_LEVEL1_DCACHE_SIZE);
     cr_expect_eq(c.size[0], first > 0 ? (size_t)first : 0);
     cr_expect(c.owner[0] == 1 && c.owner[2] == 0);
 }
 
-Test(ceiling, cores_before_their_second_threads, .init = make_root, .fini = remove_root)
+Test(ceiling, cores_before_their_second_threads, .init = make_directory, .fini = remove_directory)
 {
     static const char *const siblings[] = {"0-1", "0-1", "2,4", "3", "2,4"};
     int order[YPI_PROCESSORS_MAX];
@@ -236,7 +219,7 @@ Test(ceiling, cores_before_their_second_threads, .init = make_root, .fini = remo
         CPU_SET((size_t)cpu, &allowed);
     }
     CPU_SET(9, &allowed); /* about which nothing is known */
-    cr_assert_eq(ypi_cores_first(root, &allowed, order), 6);
+    cr_assert_eq(ypi_cores_first(directory, &allowed, order), 6);
     static const int wanted[] = {0, 2, 3, 9, 1, 4};
     for (int i = 0; i < 6; i++)
         cr_expect_eq(order[i], wanted[i], "place %d: %d", i, order[i]);
