@@ -141,20 +141,27 @@ YP_TEST(fake, cold_and_clean, .devices = "cuda")
     yp_expect(t, dirty == 0, "lines to be written back before %d of the bodies", dirty);
 }
 
-/* How often a body runs, and what it says it does. */
+static void count(void *number)
+{
+    ++*(int *)number;
+}
+
+/* How often a body and a reset run, and what the work is said to be. */
 YP_TEST(fake, audited, .devices = "cpu cuda",
         .budgets = YP_BUDGETS(yp_max_latency("work", 1e-9),
                               yp_max_count("work", YP_GPU_FP32, 4.5e9)))
 {
     bool cuda = strcmp(yp_device_of(t), "cpu") != 0;
-    int bodies = 0;
+    int bodies = 0, resets = 0;
     yp_measure (t, "work", .flops = 2e9, .bytes = 64e6, .graph = true) {
         bodies++;
         work(t, own_stream(t), 1e-4);
     }
     yp_value(t, "bodies", bodies);
-    yp_measure (t, "cached", .bytes = 1e6, .footprint = 1e5, .traffic = YP_READ, .cold = true)
+    yp_measure (t, "cached", .bytes = 1e6, .footprint = 1e5, .traffic = YP_READ, .cold = true,
+                .reset = count, .arg = &resets)
         work(t, own_stream(t), 1e-4);
+    yp_value(t, "resets", resets);
     yp_measure (t, "integers", .flops = 1e6, .arithmetic = YP_INT32)
         work(t, own_stream(t), 1e-4);
     yp_measure (t, "fp8", .flops = 1e6, .arithmetic = cuda ? YP_FP8 : YP_FP32)

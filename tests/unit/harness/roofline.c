@@ -196,17 +196,6 @@ Test(roofline, the_bound_that_is_much_farther_is_left_alone)
     cr_expect_eq(measured.bound, YPI_BOUND_TRAFFIC);
 }
 
-Test(roofline, without_work_nothing_is_probed)
-{
-    struct ypi_roofline *r = open_with(0, 0, true);
-    take(3, 1e-3);
-    ypi_roofline_probe(r, &measured);
-    cr_expect(FP64->runs == 0 && COPY->runs == 0 && opened == 0);
-    cr_expect_eq(measured.share_count, 0);
-    close_all(r);
-    cr_expect_eq(measured.bound, -1);
-}
-
 /* -- many bounds ------------------------------------------------------------------------------ */
 
 #define WITH(...) open_options((struct yp_measure_options){.threads = 1, __VA_ARGS__}, true)
