@@ -3,7 +3,6 @@
 import fcntl
 import os
 import re
-import struct
 import sys
 import tempfile
 
@@ -46,7 +45,8 @@ def check_confirmation(tap, program, folder):
     scripted(tap, program, folder, "sb", "noisy", 2)
     scripted(tap, program, folder, "bfff", "passed", 4)
     scripted(tap, program, folder, "bsss", "failed", 4)
-    scripted(tap, program, folder, "bf" + "b", "noisy", 3)
+    scripted(tap, program, folder, "bfb", "noisy", 3)
+    scripted(tap, program, folder, "bfs", "noisy", 3)
     scripted(tap, program, folder, "s", "failed", 1, "--confirm=0")
     scripted(tap, program, folder, "ss", "failed", 2, "--confirm=1")
     scripted(tap, program, folder, "sf", "failed", 2, "--noisy=fail")
@@ -130,9 +130,7 @@ def check_pages(tap, history, outcome):
 def check_bounds(tap, program, folder):
     """What a share is of, as it is printed and stored."""
     history = os.path.join(folder, "bounds.db")
-    done = run(program, "--history", history, "-v", PATH + "of_any_level", PATH + "far_away")
-    any_level = re.search(r"of_any_level PASSED fill [^,\n]* in ", done.out)
-    tap.check(any_level is not None, "no share of bytes whose level is not known", done)
+    done = run(program, "--history", history, "-v", PATH + "far_away")
     share = re.search(r"far_away PASSED nap [^,\n]*, ([-0-9.e]+) of int32 \+ fp32 in ", done.out)
     tap.check(share is not None and float(share.group(1)) > 0, "no share reads 0.00", done)
     stages = rows(history, "SELECT b.ceiling, b.stage, b.probes FROM bound b JOIN result r "
@@ -156,7 +154,7 @@ def check_impossible(tap, program, folder):
 def check_figures(tap, program, folder, sanitized):
     history = os.path.join(folder, "figures.db")
     run(program, "--history", history, PATH + "soak", PATH + "empty", PATH + "mapped",
-        PATH + "faults", PATH + "served", PATH + "removed", PATH + "shared", PATH + "instructions")
+        PATH + "faults", PATH + "served", PATH + "removed", PATH + "instructions")
     check_bounds(tap, program, folder)
     stored = results(history)
     outcome = {name.split("::")[1]: r["outcome"] for name, r in stored.items()}
@@ -172,10 +170,6 @@ def check_figures(tap, program, folder, sanitized):
     notes = {r["case_id"]: r["note"] for r in rows(history, "SELECT case_id, note FROM result")}
     tap.check("the compiler has removed the work" in (notes.get(PATH + "removed") or ""),
               "work that the compiler removed is reported", notes)
-    bound = rows(history, "SELECT b.* FROM bound b JOIN result r ON r.id = b.result_id "
-                          "WHERE r.case_id GLOB '*shared' AND b.probes > 0")
-    tap.check(len(bound) == 1 and bound[0]["ceiling"] == "fill" and bound[0]["rate"] > 0 and
-              bound[0]["level"] != "memory", "a share has its ceiling", bound)
     counted = stored.get(PATH + "instructions")
     met = counted["verdicts"][0]["met"]
     tap.check((counted["outcome"], met) in (("passed", "met"), ("skipped", "absent")),
@@ -224,43 +218,26 @@ def check_untimed(tap, program, folder, sanitized):
               done)
 
 
-def fastest(history):
-    """The shortest sample of the newest result, which nothing else has disturbed."""
-    blob = rows(history, "SELECT s.seconds FROM samples s JOIN result r ON r.id = s.result_id "
-                         "WHERE r.attempt = 0 ORDER BY r.started DESC LIMIT 1")[0]["seconds"]
-    return min(struct.unpack(f"<{len(blob) // 8}d", blob))
-
-
 def check_slowdown(tap, program, folder):
-    """A budget with a slack of 1.5. Beside other work all may be undecided but 250x; what a sample
-    takes is held to 1 % in tests/unit/harness/measure_loop.c."""
-    taken = {}
+    """A budget with a slack of 1.5. Beside other work all may be undecided but 250x.
+    tests/unit/harness/measure_loop.c has what a sample and a phase take, to 1 %."""
     for factor, wanted in ((None, ["passed", "noisy"]), ("1.2x", ["passed", "noisy"]), ("2x", ["failed", "noisy"]),
                            ("250", ["failed"])):
         history = os.path.join(folder, f"slack{factor}.db")
         options = [] if factor is None else ["--slowdown", factor]
         done, stored = case(program, history, "slack", *options)
         tap.check(stored[0]["outcome"] in wanted, f"--slowdown {factor}: {wanted}", done)
-        taken[factor] = fastest(history)
         marked = rows(history, "SELECT slowdown FROM run")[0]["slowdown"]
         number = None if factor is None else float(factor.strip("x"))
         tap.equal(marked, number, f"--slowdown {factor}: stored with the run")
         line = f"slowdown: every timed sample takes {number or 0:g} times as long as its work\n"
         tap.equal(line in done.out, factor is not None, f"--slowdown {factor}: the header says so")
-        if number is not None:
-            tap.check(abs(taken[factor] / taken[None] / number - 1) < 0.1,
-                      f"--slowdown {factor}: so much longer", taken)
-            phase = rows(history, "SELECT p.seconds / m.mean AS part FROM phase p JOIN measurement m "
-                                  "USING (result_id, position)")[0]["part"]
-            tap.check(0.02 < phase < 0.9, f"--slowdown {factor}: a phase has its share", phase)
     tap.check("--slowdown=250x" in done.out, "the line that reproduces it has the factor", done)
     history = os.path.join(folder, "rows.db")
     path = os.path.join(folder, "slowed.csv")
     done = run(program, "--history", history, "-q", PATH + "slack", "--slowdown=1.2x", "--csv", path)
     tap.check("slowdown: " in done.out and os.path.getsize(path) == 0,
               "a table of normal results gets no rows", done)
-    done = run(program, "--history", history, "--tap", PATH + "slack", "--slowdown=1.2x")
-    tap.check("\n# slowdown: every timed sample takes 1.2 times" in done.out, "TAP says so too", done)
     done = run(program, "--history", history, PATH + "slack", "--slowdown=1x")
     tap.check(done.code == 0 and "slowdown" not in done.out, "1x is none", done)
 
