@@ -90,6 +90,7 @@ def check_signals(tap, program):
 
     check_signal(tap, program, "SIGINT", to_process(signal.SIGINT))
     check_signal(tap, program, "SIGTERM", to_process(signal.SIGTERM))
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whatever runs this ignores, as nohup does
     check_signal(tap, program, "SIGHUP", to_process(signal.SIGHUP))
     check_signal(tap, program, "SIGINT to the group", lambda pid: os.killpg(pid, signal.SIGINT))
     check_signal(tap, program, "SIGTERM to the group", lambda pid: os.killpg(pid, signal.SIGTERM))
