@@ -11,9 +11,43 @@
 #include "models/nn/operator.h"
 
 struct nn_patches {
-    size_t b, h, w, c, p, q, g, r, s;
+    size_t b, h, w, p, q, r, s;
+    size_t c, g; /* channels of the image, and of the grid */
     size_t stride, pad;
 };
+
+/* Of an operator whose sizes begin with "bhwpqrs" and whose settings are these. */
+enum { NN_STRIDE, NN_PAD };
+
+static inline struct nn_patches nn_patches_of(const struct nn_shape *shape, size_t c, size_t g)
+{
+    const size_t *size = shape->size;
+    return (struct nn_patches){size[0],
+                               size[1],
+                               size[2],
+                               size[3],
+                               size[4],
+                               size[5],
+                               size[6],
+                               c,
+                               g,
+                               (size_t)shape->setting[NN_STRIDE],
+                               (size_t)shape->setting[NN_PAD]};
+}
+
+/* Plain loops go over all taps of all grid points, `at` from 0 to b p q r s - 1: whether tap `at`
+ * lies inside the image, with the numbers of its grid point, of its pixel and of its place in the
+ * kernel. */
+static inline bool nn_patches_tap(const struct nn_patches *g, size_t at, size_t *point,
+                                  size_t *pixel, size_t *place)
+{
+    const size_t u = at / g->s % g->r, v = at % g->s;
+    *place = u * g->s + v;
+    *point = at / g->s / g->r;
+    const size_t row = *point / g->q % g->p * g->stride + u, column = *point % g->q * g->stride + v;
+    *pixel = (*point / g->q / g->p * g->h + row - g->pad) * g->w + column - g->pad;
+    return row >= g->pad && column >= g->pad && row - g->pad < g->h && column - g->pad < g->w;
+}
 
 /* Bytes of workspace for each of the three, aligned to 64, as nn_gemm_bytes() counts. */
 size_t nn_patches_bytes(const struct nn_patches *g);

@@ -210,8 +210,10 @@ static int convolve(struct mock *mock, const struct mock_layer *layer, int i, in
 {
     const size_t in = i > 0 ? mock_side(mock->o.tile, i - 1) : mock->o.tile;
     const size_t out = mock_side(mock->o.tile, i), b = mock->o.batch, k = layer->kernel;
-    const struct nn_shape wide = {.size = {b, in, in, layer->in, out, out, layer->out, k, k},
-                                  .setting = {(double)layer->stride, (double)layer->pad}};
+    const size_t image = layer->transposed ? out : in, grid = layer->transposed ? in : out;
+    const struct nn_shape wide = {
+        .size = {b, image, image, grid, grid, k, k, layer->in, layer->out},
+        .setting = {(double)layer->stride, (double)layer->pad}};
     int weight = parameter(mock, next), bias = parameter(mock, next);
     return nn_model_step(mock->model,
                          layer->transposed ? &nn_transposed_convolution : &nn_convolution, wide,

@@ -73,9 +73,13 @@ static const struct {
     {"attention", {"channels", .size = {1, 33, 2, 128}, .setting = {1}}},
     {"attention", {"unmasked", .size = {1, 65, 1, 5}, .setting = {0}}},
     {"attention", {"wide", .size = {1, 4, 1, 129}, .setting = {1}}},
-    {"convolution", {"tiles", .size = {3, 9, 7, 17, 9, 7, 70, 3, 3}, .setting = {1, 1}}},
-    {"convolution", {"many", .size = {2, 42, 38, 16, 42, 38, 16, 3, 3}, .setting = {1, 1}}},
-    {"convolution", {"far", .size = {1, 9, 9, 5, 4, 4, 6, 7, 7}, .setting = {2, 2}}},
+    {"convolution", {"tiles", .size = {3, 9, 7, 9, 7, 3, 3, 17, 70}, .setting = {1, 1}}},
+    {"convolution", {"many", .size = {2, 42, 38, 42, 38, 3, 3, 16, 16}, .setting = {1, 1}}},
+    {"convolution", {"far", .size = {1, 9, 9, 4, 4, 7, 7, 5, 6}, .setting = {2, 2}}},
+    {"convolution", {"lines", .size = {2, 130, 128, 63, 62, 7, 7, 4, 5}, .setting = {2, 1}}},
+    {"transposed_convolution",
+     {"lines", .size = {2, 128, 130, 64, 65, 4, 4, 3, 32}, .setting = {2, 1}}},
+    {"linear_int8", {"rows", .size = {5, 300, 7}}},
     {"linear", {"tiles", .size = {130, 67, 33}}},
     {"matmul", {"tiles", .size = {65, 129, 17}}},
     {"linear_cross_entropy", {"chunks", .size = {515, 300, 8}}}};
@@ -158,9 +162,11 @@ static void expect_same(const struct calls *c, enum nn_pass pass, int but, const
     }
 }
 
-/* A gradient that is added to itself is twice as large. */
-static void check_added(const struct calls *c, int i)
+/* A gradient that is added to itself is twice as large: each element or, where sums are long and
+ * some elements small beside their terms, all of it by its norm. */
+static void check_added(const struct calls *c, int i, bool by_norm)
 {
+    double off = 0, norm = 0;
     bool half = nn_gradient_type(c->p->op, c->p->version, i) == NN_BFLOAT16;
     const float *right = c->right[NN_VJP][i];
     run(c, NN_VJP, -1, -1);
@@ -169,10 +175,22 @@ static void check_added(const struct calls *c, int i)
     c->p->fast.add = 0;
     for (size_t k = 0; k < count_at(c, i); k++) {
         double got = (double)c->p->got[i][k], once = right != NULL ? (double)right[k] : (double)NAN;
-        yp_expect(c->t, fabs(got - 2 * once) <= (half ? 0x1p-6 : 0x1p-18) * (0.1 + fabs(once)),
+        off += (got - 2 * once) * (got - 2 * once);
+        norm += once * once;
+        yp_expect(c->t,
+                  by_norm || fabs(got - 2 * once) <= (half ? 0x1p-6 : 0x1p-18) * (0.1 + fabs(once)),
                   "%s[%zu] is %g, not %g twice", c->p->op->tensors[i].name, k, got, once);
     }
+    yp_expect(c->t, sqrt(off) <= (half ? 0x1p-6 : 0x1p-18) * sqrt(norm), "%s is off by %g of %g",
+              c->p->op->tensors[i].name, sqrt(off), sqrt(norm));
     expect_same(c, NN_VJP, i, "added");
+}
+
+static void check_all_added(const struct calls *c, bool by_norm)
+{
+    for (int i = 0; i < nn_tensors(c->p->op) && nn_last_pass(c->p->op) == NN_VJP; i++)
+        if (nn_has_gradient(&c->p->op->tensors[i]) && c->p->op->tensors[i].adds)
+            check_added(c, i, by_norm);
 }
 
 /* Without the tensor the results are those of zeros. */
@@ -210,10 +228,9 @@ YP_TEST(operators, calls, .tags = "stress small",
         run(&c, (enum nn_pass)pass, -1, -1);
         expect_same(&c, (enum nn_pass)pass, -1, "again");
     }
+    check_all_added(&c, false);
     for (int i = 0; i < nn_tensors(op) && nn_last_pass(op) == NN_VJP; i++) {
         const struct nn_tensor *tensor = &op->tensors[i];
-        if (nn_has_gradient(tensor) && tensor->adds)
-            check_added(&c, i);
         if (nn_has_gradient(tensor)) {
             run(&c, NN_VJP, -1, i);
             expect_same(&c, NN_VJP, i, "not wanted");
@@ -236,6 +253,21 @@ YP_TEST(operators, calls, .tags = "stress small",
     for (int i = 0; i < nn_tensors(op); i++)
         if (op->tensors[i].optional)
             check_optional(&c, i);
+    nn_point_destroy(c.p);
+}
+
+/* Gradients are added at sizes that other kernels take than those above. */
+YP_TEST(operators, sizes_added, .tags = "stress small", .filter = has_size,
+        .axes = YP_AXES(yp_axis_range("size", 0, sizeof sizes / sizeof *sizes - 1, 1),
+                        yp_axis_string("precision", "fp32", "bf16")),
+        .parallel = true)
+{
+    const struct nn_operator *op = nn_operator(sizes[yp_int(t, "size")].name);
+    struct calls c = {.t = t, .p = operators_point_at(t, op, &sizes[yp_int(t, "size")].shape)};
+    run(&c, NN_FORWARD, -1, -1);
+    run(&c, NN_VJP, -1, -1);
+    keep(&c, NN_VJP);
+    check_all_added(&c, true);
     nn_point_destroy(c.p);
 }
 

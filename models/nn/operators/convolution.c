@@ -6,8 +6,7 @@
 #ifndef REAL
 #define NN_FILE "models/nn/operators/convolution.c"
 enum { X, WEIGHTS, BIAS, Y };
-enum { B, H, W, C, P, Q, K, R, S };
-enum { STRIDE, PAD };
+enum { B, H, W, P, Q, R, S, C, K };
 #include "models/nn/fast.h"
 #include "models/nn/patches.h"
 #include "models/nn/plain.h"
@@ -15,18 +14,7 @@ enum { STRIDE, PAD };
 
 static struct nn_patches patches_of(const struct nn_shape *shape)
 {
-    const size_t *size = shape->size;
-    return (struct nn_patches){.b = size[B],
-                               .h = size[H],
-                               .w = size[W],
-                               .c = size[C],
-                               .p = size[P],
-                               .q = size[Q],
-                               .g = size[K],
-                               .r = size[R],
-                               .s = size[S],
-                               .stride = (size_t)shape->setting[STRIDE],
-                               .pad = (size_t)shape->setting[PAD]};
+    return nn_patches_of(shape, shape->size[C], shape->size[K]);
 }
 
 /* Whether Winograd's way takes it, and its sizes. */
@@ -129,70 +117,42 @@ static double flops(const struct nn_shape *shape, enum nn_pass pass)
 
 const struct nn_operator nn_convolution = {
     .name = "convolution",
-    .dims = "bhwcpqkrs",
+    .dims = "bhwpqrsck",
     .settings = {"stride", "pad"},
     .tensors = {{"x", "bhwc", .role = NN_INPUT, .adds = true},
                 {"weights", "krsc", .role = NN_PARAMETER, .adds = true},
                 {"bias", "k", .role = NN_PARAMETER, .adds = true, .optional = true},
                 {"y", "bpqk", .role = NN_OUTPUT}},
     .shapes = {{"one", .size = {1, 1, 1, 1, 1, 1, 1, 1, 1}, .setting = {1, 0}},
-               {"odd", .size = {2, 7, 5, 3, 4, 3, 5, 3, 3}, .setting = {2, 1}},
-               {"small", .size = {1, 16, 18, 16, 16, 18, 24, 3, 3}, .setting = {1, 1}},
-               {"medium", .size = {1, 32, 32, 128, 32, 32, 128, 3, 3}, .setting = {1, 1}}},
+               {"odd", .size = {2, 7, 5, 4, 3, 3, 3, 3, 5}, .setting = {2, 1}},
+               {"small", .size = {1, 16, 18, 16, 18, 3, 3, 16, 24}, .setting = {1, 1}},
+               {"medium", .size = {1, 32, 32, 32, 32, 3, 3, 128, 128}, .setting = {1, 1}}},
     NN_PLAIN,
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work}},
 };
 
 #else
-/* y; or, of dy, dx and dweights. */
-static void NAME(pass)(const struct nn_call *call, bool backward)
-{
-    const size_t *size = call->shape->size;
-    size_t stride = (size_t)call->shape->setting[STRIDE], pad = (size_t)call->shape->setting[PAD];
-    const REAL *x = call->value[X], *weights = call->value[WEIGHTS], *dy = call->gradient[Y];
-    REAL *y = call->value[Y], *dx = call->gradient[X], *dweights = call->gradient[WEIGHTS];
-    for (size_t at = 0; at < size[B] * size[P] * size[Q] * size[R] * size[S]; at++) {
-        size_t v = at % size[S], u = at / size[S] % size[R], point = at / size[S] / size[R];
-        size_t row = point / size[Q] % size[P] * stride + u, column = point % size[Q] * stride + v;
-        if (row < pad || column < pad || row - pad >= size[H] || column - pad >= size[W])
-            continue;
-        size_t image = point / size[Q] / size[P] * size[H];
-        size_t in = ((image + row - pad) * size[W] + column - pad) * size[C];
-        for (size_t k = 0; k < size[K]; k++) {
-            size_t of = ((k * size[R] + u) * size[S] + v) * size[C], out = point * size[K] + k;
-            for (size_t c = 0; c < size[C]; c++)
-                if (backward) {
-                    dx[in + c] += dy[out] * weights[of + c];
-                    dweights[of + c] += dy[out] * x[in + c];
-                } else {
-                    y[out] += weights[of + c] * x[in + c];
-                }
-        }
-    }
-}
+#include "models/nn/patches_plain.inc"
 
 static void NAME(forward)(const struct nn_call *call)
 {
     const size_t *size = call->shape->size;
-    const REAL *bias = call->value[BIAS];
+    const struct nn_patches g = nn_patches_of(call->shape, size[C], size[K]);
     REAL *y = call->value[Y];
-    for (size_t i = 0; i < size[B] * size[P] * size[Q] * size[K]; i++)
-        y[i] = bias != NULL ? bias[i % size[K]] : 0;
-    NAME(pass)(call, false);
+    NAME(put_bias)(call->value[BIAS], size[B] * size[P] * size[Q], size[K], y);
+    NAME(add_products)(&g, false, call->value[X], y, call->value[WEIGHTS], y);
 }
 
 static void NAME(vjp)(const struct nn_call *call)
 {
     const size_t *size = call->shape->size;
-    const REAL *dy = call->gradient[Y];
-    REAL *dx = call->gradient[X], *dweights = call->gradient[WEIGHTS], *db = call->gradient[BIAS];
+    const struct nn_patches g = nn_patches_of(call->shape, size[C], size[K]);
+    REAL *dy = call->gradient[Y], *dx = call->gradient[X], *dweights = call->gradient[WEIGHTS];
     memset(dx, 0, size[B] * size[H] * size[W] * size[C] * sizeof *dx);
     memset(dweights, 0, size[K] * size[R] * size[S] * size[C] * sizeof *dweights);
-    NAME(pass)(call, true);
-    for (size_t k = 0; k < size[K] && db != NULL; k++)
-        db[k] = 0;
-    for (size_t i = 0; i < size[B] * size[P] * size[Q] * size[K] && db != NULL; i++)
-        db[i % size[K]] += dy[i];
+    NAME(add_products)(&g, false, dx, dy, call->value[WEIGHTS], dx);
+    NAME(add_products)(&g, false, call->value[X], dy, dweights, dweights);
+    NAME(sum_bias)(dy, size[B] * size[P] * size[Q], size[K], call->gradient[BIAS]);
 }
 #endif

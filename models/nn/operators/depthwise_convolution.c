@@ -6,9 +6,9 @@
 #ifndef REAL
 #define NN_FILE "models/nn/operators/depthwise_convolution.c"
 enum { X, WEIGHTS, BIAS, Y };
-enum { B, H, W, C, P, Q, R, S };
-enum { STRIDE, PAD };
+enum { B, H, W, P, Q, R, S, C };
 #include "models/nn/fast.h"
+#include "models/nn/patches.h"
 #include "models/nn/plain.h"
 
 NN_LOOPS products_loops(const float *x, const float *w, size_t c, float *restrict y)
@@ -28,7 +28,7 @@ NN_KERNEL(sums, (const float *x, const float *dy, size_t c, double *dw), (x, dy,
 /* Where tap `at` of point `point` lies on an axis of `size`; false: outside. */
 static bool pixel(const struct nn_shape *shape, size_t point, size_t at, size_t size, size_t *where)
 {
-    *where = point * (size_t)shape->setting[STRIDE] + at - (size_t)shape->setting[PAD];
+    *where = point * (size_t)shape->setting[NN_STRIDE] + at - (size_t)shape->setting[NN_PAD];
     return *where < size; /* what is below 0 wraps */
 }
 
@@ -36,9 +36,10 @@ static bool pixel(const struct nn_shape *shape, size_t point, size_t at, size_t 
 static bool point_of(const struct nn_shape *shape, size_t where, size_t at, size_t points,
                      size_t *point)
 {
-    size_t stride = (size_t)shape->setting[STRIDE], off = where + (size_t)shape->setting[PAD] - at;
+    size_t stride = (size_t)shape->setting[NN_STRIDE],
+           off = where + (size_t)shape->setting[NN_PAD] - at;
     *point = off / stride;
-    return where + (size_t)shape->setting[PAD] >= at && off % stride == 0 && *point < points;
+    return where + (size_t)shape->setting[NN_PAD] >= at && off % stride == 0 && *point < points;
 }
 
 static void forward_line(const struct nn_call *call, size_t line, products_kernel *add)
@@ -162,68 +163,42 @@ static double flops(const struct nn_shape *shape, enum nn_pass pass)
 
 const struct nn_operator nn_depthwise_convolution = {
     .name = "depthwise_convolution",
-    .dims = "bhwcpqrs",
+    .dims = "bhwpqrsc",
     .settings = {"stride", "pad"},
     .tensors = {{"x", "bhwc", .role = NN_INPUT, .adds = true},
                 {"weights", "rsc", .role = NN_PARAMETER, .adds = true},
                 {"bias", "c", .role = NN_PARAMETER, .adds = true, .optional = true},
                 {"y", "bpqc", .role = NN_OUTPUT}},
     .shapes = {{"one", .size = {1, 1, 1, 1, 1, 1, 1, 1}, .setting = {1, 0}},
-               {"odd", .size = {2, 7, 5, 3, 4, 3, 3, 3}, .setting = {2, 1}},
-               {"small", .size = {1, 16, 16, 40, 16, 16, 7, 7}, .setting = {1, 3}},
-               {"medium", .size = {4, 18, 18, 256, 18, 18, 7, 7}, .setting = {1, 3}}},
+               {"odd", .size = {2, 7, 5, 4, 3, 3, 3, 3}, .setting = {2, 1}},
+               {"small", .size = {1, 16, 16, 16, 16, 7, 7, 40}, .setting = {1, 3}},
+               {"medium", .size = {4, 18, 18, 18, 18, 7, 7, 256}, .setting = {1, 3}}},
     NN_PLAIN,
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work}},
 };
 
 #else
-/* y; or, of dy, dx and dweights. */
-static void NAME(pass)(const struct nn_call *call, bool backward)
-{
-    const size_t *size = call->shape->size;
-    size_t stride = (size_t)call->shape->setting[STRIDE], pad = (size_t)call->shape->setting[PAD];
-    const REAL *x = call->value[X], *weights = call->value[WEIGHTS], *dy = call->gradient[Y];
-    REAL *y = call->value[Y], *dx = call->gradient[X], *dweights = call->gradient[WEIGHTS];
-    for (size_t at = 0; at < size[B] * size[P] * size[Q] * size[R] * size[S]; at++) {
-        size_t v = at % size[S], u = at / size[S] % size[R], point = at / size[S] / size[R];
-        size_t row = point / size[Q] % size[P] * stride + u, column = point % size[Q] * stride + v;
-        if (row < pad || column < pad || row - pad >= size[H] || column - pad >= size[W])
-            continue;
-        size_t image = point / size[Q] / size[P] * size[H];
-        size_t in = ((image + row - pad) * size[W] + column - pad) * size[C];
-        size_t of = (u * size[S] + v) * size[C], out = point * size[C];
-        for (size_t c = 0; c < size[C]; c++)
-            if (backward) {
-                dx[in + c] += dy[out + c] * weights[of + c];
-                dweights[of + c] += dy[out + c] * x[in + c];
-            } else {
-                y[out + c] += x[in + c] * weights[of + c];
-            }
-    }
-}
+#include "models/nn/patches_plain.inc"
 
 static void NAME(forward)(const struct nn_call *call)
 {
     const size_t *size = call->shape->size;
-    const REAL *bias = call->value[BIAS];
+    const struct nn_patches g = nn_patches_of(call->shape, size[C], size[C]);
     REAL *y = call->value[Y];
-    for (size_t i = 0; i < size[B] * size[P] * size[Q] * size[C]; i++)
-        y[i] = bias != NULL ? bias[i % size[C]] : 0;
-    NAME(pass)(call, false);
+    NAME(put_bias)(call->value[BIAS], size[B] * size[P] * size[Q], size[C], y);
+    NAME(add_products)(&g, true, call->value[X], y, call->value[WEIGHTS], y);
 }
 
 static void NAME(vjp)(const struct nn_call *call)
 {
     const size_t *size = call->shape->size;
-    const REAL *dy = call->gradient[Y];
-    REAL *dx = call->gradient[X], *dweights = call->gradient[WEIGHTS], *db = call->gradient[BIAS];
+    const struct nn_patches g = nn_patches_of(call->shape, size[C], size[C]);
+    REAL *dy = call->gradient[Y], *dx = call->gradient[X], *dweights = call->gradient[WEIGHTS];
     memset(dx, 0, size[B] * size[H] * size[W] * size[C] * sizeof *dx);
     memset(dweights, 0, size[R] * size[S] * size[C] * sizeof *dweights);
-    NAME(pass)(call, true);
-    for (size_t k = 0; k < size[C] && db != NULL; k++)
-        db[k] = 0;
-    for (size_t i = 0; i < size[B] * size[P] * size[Q] * size[C] && db != NULL; i++)
-        db[i % size[C]] += dy[i];
+    NAME(add_products)(&g, true, dx, dy, call->value[WEIGHTS], dx);
+    NAME(add_products)(&g, true, call->value[X], dy, dweights, dweights);
+    NAME(sum_bias)(dy, size[B] * size[P] * size[Q], size[C], call->gradient[BIAS]);
 }
 #endif

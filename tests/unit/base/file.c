@@ -26,7 +26,7 @@ Test(file, is_read_up_to_the_size)
     cr_expect_eq(ypi_read_file("/tmp", text, sizeof text), 0);
 }
 
-/* Its size is told as 0. */
+/* The kernel gives its size as 0. */
 Test(file, of_the_kernel_is_read)
 {
     char text[64];

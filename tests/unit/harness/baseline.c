@@ -122,7 +122,7 @@ Test(baseline, verdicts)
     }
 }
 
-/* An exact figure of this result beside its baseline: whether it is told as changed. */
+/* Whether an exact figure of this result differs from its baseline. */
 static const struct {
     const char *name, *exact;
     uint64_t seed;
