@@ -2,7 +2,7 @@
 #include "models/refiner/mock.h"
 
 #include "base/numbers/splitmix.h"
-#include "base/random/stream.h"
+#include "models/refiner/shared.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -103,20 +103,6 @@ size_t mock_statistics(size_t width)
     return end.offset;
 }
 
-/* Uniform within +-bound: of each word of a stream the upper 24 bits, at their middle. */
-static void draw(uint64_t seed, size_t tensor, size_t count, float bound, float *out)
-{
-    enum { CHUNK = 1024 };
-    const struct ypi_stream stream = {ypi_mix64(seed + YPI_GOLDEN), tensor};
-    uint32_t words[CHUNK];
-    for (size_t at = 0; at < count; at += CHUNK) {
-        const size_t some = count - at < CHUNK ? count - at : CHUNK;
-        ypi_random_words(YPI_LEVEL_AUTO, stream, at, some, words);
-        for (size_t i = 0; i < some; i++)
-            out[at + i] = bound * (((float)(words[i] >> 8) + 0.5F) * 0x1p-23F - 1);
-    }
-}
-
 void mock_initialise(size_t width, uint64_t seed, float *parameters, float *statistics)
 {
     struct mock_tensor t;
@@ -124,7 +110,8 @@ void mock_initialise(size_t width, uint64_t seed, float *parameters, float *stat
         const struct mock_layer layer = mock_layer(width, t.layer);
         const size_t fan = (layer.transposed ? layer.out : layer.in) * layer.kernel * layer.kernel;
         if (t.part <= MOCK_BIAS)
-            draw(seed, i, t.count, (float)(1 / sqrt((double)fan)), parameters + t.offset);
+            refiner_uniform((struct ypi_stream){ypi_mix64(seed + YPI_GOLDEN), i}, 0, t.count,
+                            (float)(1 / sqrt((double)fan)), parameters + t.offset);
         for (size_t k = 0; k < t.count && t.part > MOCK_BIAS; k++)
             parameters[t.offset + k] = t.part == MOCK_GAIN ? 1 : 0;
     }
@@ -191,9 +178,7 @@ enum yp_status mock_check_options(const struct mock_options *o)
                             o->tile, MOCK_STRIDES, MOCK_STRIDES);
     if (o->batch < 1 || o->batch > 1024)
         return yp_set_error(YP_INVALID, "mock_options.batch is %zu: must be 1 to 1024", o->batch);
-    if (o->kind != NULL && strcmp(o->kind, "cpu") != 0 && strcmp(o->kind, "cuda") != 0)
-        return yp_set_error(YP_INVALID, "mock_options.kind is '%s': must be cpu or cuda", o->kind);
-    return YP_OK;
+    return refiner_check_kind("mock_options", o->kind);
 }
 
 /* The next tensor of the parameters; -1 behind the last one. */
@@ -322,27 +307,13 @@ const void *mock_result(const struct mock *mock)
     return nn_model_value(mock->model, mock->result);
 }
 
-/* The cotangent of each image's error, of which the mean is asked for. */
-static enum yp_status ask(const struct mock *mock)
-{
-    void *to = nn_model_cotangent(mock->model, mock->result);
-    const bool wide = mock->o.oracle;
-    const size_t bytes = wide ? sizeof(double) : sizeof(float);
-    enum yp_status status = YP_OK;
-    for (size_t i = 0; i < mock->o.batch && status == YP_OK; i++) {
-        const double share = 1 / (double)mock->o.batch;
-        const float narrow = (float)share;
-        status = yp_device_copy(mock->o.device, (char *)to + i * bytes,
-                                wide ? (const void *)&share : &narrow, bytes);
-    }
-    return status;
-}
-
 enum yp_status mock_pass(struct mock *mock, const void *parameters, void *gradient, unsigned flags)
 {
     if (mock->arena == NULL)
         return yp_set_error(YP_INVALID, "mock_pass: mock_start() has not been called");
-    enum yp_status status = gradient != NULL ? ask(mock) : YP_OK;
+    enum yp_status status = gradient != NULL ? refiner_ask_mean(mock->o.device, mock->model,
+                                                                mock->result, mock->o.batch)
+                                             : YP_OK;
     return status == YP_OK ? nn_model_pass(mock->model, parameters, gradient, flags) : status;
 }
 

@@ -62,7 +62,7 @@ struct nn_model *nn_model_create(const struct nn_model_options *options)
     struct nn_model *model = bytes > 0 ? yp_device_alloc(yp_device_cpu(), bytes) : NULL;
     if (model == NULL)
         return NULL;
-    *model = (struct nn_model){.o = *options};
+    *model = (struct nn_model){.o = *options, .precision = options->precision};
     struct ypi_arena arena = {.base = (char *)model};
     lay_out(model, &arena);
     return model;
@@ -95,6 +95,14 @@ int nn_model_constant(struct nn_model *model, const char *name, enum nn_type typ
         model,
         (struct ypi_tensor){
             .name = name, .origin = YPI_CONSTANT, .type = type, .count = count, .step = YPI_NONE});
+}
+
+int nn_model_input(struct nn_model *model, const char *name, size_t count)
+{
+    int tensor = nn_model_constant(model, name, NN_REAL, count);
+    if (tensor >= 0)
+        model->tensors[tensor].asked = true;
+    return tensor;
 }
 
 int nn_model_parameter(struct nn_model *model, const char *name, size_t count)
@@ -137,8 +145,8 @@ static enum yp_status check_input(struct nn_model *model, const struct ypi_step 
                               "be %zu of type %d",
                               wanted->name, step->op->name, tensor->name, tensor->count,
                               (int)tensor->type, count, (int)type);
-    if ((wanted->role == NN_PARAMETER) != (tensor->origin == YPI_PARAMETER) ||
-        (wanted->role == NN_CONSTANT && tensor->origin != YPI_CONSTANT))
+    if ((tensor->origin == YPI_PARAMETER && wanted->role != NN_PARAMETER) ||
+        (tensor->origin == YPI_MADE && wanted->role != NN_INPUT))
         return ypi_model_fail(model, YP_INVALID,
                               "nn_model_step: %s of %s is '%s', another kind of "
                               "tensor",
@@ -172,7 +180,7 @@ int nn_model_step(struct nn_model *model, const struct nn_operator *op, struct n
 {
     const char *device = model->o.kind != NULL ? model->o.kind : nn_device_kind(model->o.device);
     struct ypi_step step = {.op = op, .shape = shape, .again = model->again};
-    step.version = model->o.oracle ? NULL : nn_version(op, device, model->o.precision);
+    step.version = model->o.oracle ? NULL : nn_version(op, device, model->precision);
     if (model->status == YP_OK && step.version == NULL && !model->o.oracle)
         ypi_model_fail(model, yp_last_status(), "%s", yp_last_error());
     if (model->status == YP_OK && (size_t)model->step_count == model->o.steps)
@@ -191,6 +199,11 @@ int nn_model_step(struct nn_model *model, const struct nn_operator *op, struct n
     }
     model->steps[model->step_count++] = step;
     return first;
+}
+
+void nn_model_precision(struct nn_model *model, enum nn_precision precision)
+{
+    model->precision = precision;
 }
 
 void nn_model_make_again(struct nn_model *model, bool again)

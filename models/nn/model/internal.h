@@ -23,6 +23,7 @@ struct ypi_tensor {
     bool again;   /* not kept for the vjp */
     bool result;  /* an output that no step takes */
     bool kept;    /* its value may be read after a pass */
+    bool asked;   /* of a constant: its gradient is wanted */
     bool written; /* of a parameter: its gradient, by an earlier call of the plan */
     /* Of the plan: pieces by number, YPI_NONE where there is none. Of a parameter, `value` is its
      * copy in bf16. */
@@ -57,6 +58,7 @@ struct nn_model {
     int tensor_count, step_count, call_count, piece_count;
     int forward_calls; /* the first of the calls */
     size_t parameters;
+    enum nn_precision precision; /* of the steps that are added now */
     bool again;
     enum yp_status status; /* of the first call that failed */
     char message[256];

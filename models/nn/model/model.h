@@ -31,7 +31,7 @@ struct nn_model_options {
     /* Whose versions: "cpu" or "cuda"; NULL: the device's. With another kind a model may be
      * planned, not bound. */
     const char *kind;
-    enum nn_precision precision; /* of all steps */
+    enum nn_precision precision; /* of steps, see nn_model_precision() */
     bool oracle; /* the plain loops in double instead, vectors of doubles too; on the CPU */
     size_t steps, tensors; /* at most; the model's own memory is taken for so many */
 };
@@ -50,8 +50,13 @@ void nn_model_destroy(struct nn_model *model); /* NULL is allowed; the arena is 
  * before, so that the last call of several tells. Names are kept by reference. */
 
 /* Written by the caller before a run: tokens, labels, angles, images. NN_REAL: as the first step
- * takes it. A step takes it as a constant or as an input, whose gradient is left out. */
+ * takes it. A step takes it as a constant, as an input or as a parameter that is not trained;
+ * gradients of the last two are left out. */
 int nn_model_constant(struct nn_model *model, const char *name, enum nn_type type, size_t count);
+
+/* A constant of type NN_REAL whose gradient is wanted, as another model's cotangent: after a run
+ * with a gradient nn_model_cotangent() has it. */
+int nn_model_input(struct nn_model *model, const char *name, size_t count);
 
 /* The next `count` elements of the vector of parameters. */
 int nn_model_parameter(struct nn_model *model, const char *name, size_t count);
@@ -66,6 +71,10 @@ int nn_model_step(struct nn_model *model, const struct nn_operator *op, struct n
 /* The value of a tensor that a step makes, as what a normaliser saves, may be read after a pass, by
  * nn_model_value(). What is made again is that of the last time. */
 void nn_model_keep(struct nn_model *model, int tensor);
+
+/* The precision of the steps from now on. What goes from one to the next has the same type for
+ * both. */
+void nn_model_precision(struct nn_model *model, enum nn_precision precision);
 
 /* Whether what steps from now on make is not kept for the vjp but made again; at first it is kept.
  * What every chain of such steps begins with is kept. */
@@ -99,6 +108,8 @@ void nn_model_bind(struct nn_model *model, void *arena);
 /* Where a constant, or the value of an output that no step takes or that is kept, is on the device.
  */
 void *nn_model_value(const struct nn_model *model, int tensor);
+/* The elements of a tensor that a step takes or makes. */
+enum nn_type nn_model_type(const struct nn_model *model, int tensor);
 /* Where the caller writes the cotangent of such an output before a run with a gradient. */
 void *nn_model_cotangent(const struct nn_model *model, int tensor);
 

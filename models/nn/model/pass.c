@@ -52,6 +52,11 @@ void *nn_model_value(const struct nn_model *model, int tensor)
     return at_piece(model, model->tensors[tensor].value);
 }
 
+enum nn_type nn_model_type(const struct nn_model *model, int tensor)
+{
+    return model->tensors[tensor].type;
+}
+
 void *nn_model_cotangent(const struct nn_model *model, int tensor)
 {
     return at_piece(model, model->tensors[tensor].gradient);

@@ -204,12 +204,12 @@ static enum yp_status write_gradient(struct nn_model *model, int at, int i)
                               step->op->name, tensor->name, other->name);
     call->add |= again ? 1U << i : 0;
     tensor->written = true;
-    if (tensor->origin == YPI_MADE && tensor->gradient == YPI_NONE)
+    if (tensor->origin != YPI_PARAMETER && tensor->gradient == YPI_NONE)
         tensor->gradient = add_piece(
             model, tensor->count * nn_type_bytes(nn_gradient_type(step->op, step->version, i)), at,
             at);
-    if (tensor->origin == YPI_MADE)
-        extend(model, tensor->gradient, at);
+    if (tensor->origin != YPI_PARAMETER)
+        extend(model, tensor->gradient, tensor->asked ? ALWAYS : at);
     return YP_OK;
 }
 
@@ -258,7 +258,7 @@ static enum yp_status add_vjp(struct nn_model *model, int s)
         const struct ypi_tensor *tensor = &model->tensors[step->tensors[i]];
         if (tensor->origin == YPI_MADE && !entry->unread && entry->role != NN_OUTPUT)
             extend(model, kept_piece(tensor), at);
-        if (nn_has_gradient(entry) && tensor->origin == YPI_CONSTANT)
+        if (nn_has_gradient(entry) && tensor->origin == YPI_CONSTANT && !tensor->asked)
             waste_gradient(model, at, i);
         else if (nn_has_gradient(entry))
             status = write_gradient(model, at, i);

@@ -54,19 +54,19 @@ static struct nn_gemm product(const struct nn_call *call, const struct parts *pa
                           nn_rows_of(call->value[Y], NN_FLOAT, out), false, NULL);
     return nn_gemm_of(n, c, out, nn_rows_of(parts->dy, NN_BFLOAT16, out),
                       nn_rows_of(parts->w, NN_BFLOAT16, c),
-                      nn_rows_of(call->gradient[X], NN_FLOAT, c), false, NULL);
+                      nn_rows_of(call->gradient[X], NN_FLOAT, c), nn_adds(call, X), NULL);
 }
 
 static size_t work(const struct nn_shape *shape)
 {
-    const struct nn_call call = {.shape = shape};
+    const struct nn_call call = {.shape = shape}, more = {.shape = shape, .add = 1U << X};
     const struct parts none = {.x = NULL};
     const size_t *size = shape->size;
     const struct nn_gemm forward = product(&call, &none, NN_FORWARD),
-                         back = product(&call, &none, NN_VJP);
+                         back[] = {product(&call, &none, NN_VJP), product(&more, &none, NN_VJP)};
     size_t first = nn_aligned(size[N] * size[C]) + nn_aligned(size[N] * sizeof(float)) +
                    nn_gemm_bytes(&forward);
-    size_t rest = nn_gemm_bytes(&back), sums = nn_columns_bytes(size[N], size[OUT]);
+    size_t rest = nn_gemm_most(back, 2), sums = nn_columns_bytes(size[N], size[OUT]);
     size_t second = nn_aligned(size[N] * size[OUT] * sizeof(uint16_t)) +
                     nn_aligned(size[OUT] * size[C] * sizeof(uint16_t)) +
                     (sums > rest ? sums : rest);
@@ -199,7 +199,7 @@ static struct nn_gemm wide_product(const struct nn_call *call, const float *wide
                           b != NULL ? b + first : NULL);
     return nn_gemm_of(n, c, rows, nn_rows_of(dy != NULL ? dy + first : NULL, NN_FLOAT, out),
                       nn_rows_of(wide, NN_FLOAT, c), nn_rows_of(call->gradient[X], NN_FLOAT, c),
-                      first > 0, NULL);
+                      first > 0 || nn_adds(call, X), NULL);
 }
 
 static size_t wide_bytes(const struct nn_shape *shape)
@@ -268,7 +268,7 @@ static double flops(const struct nn_shape *shape, enum nn_pass pass)
 const struct nn_operator nn_linear_int8 = {
     .name = "linear_int8",
     .dims = "noc",
-    .tensors = {{"x", "nc", .role = NN_INPUT, .unread = true},
+    .tensors = {{"x", "nc", .role = NN_INPUT, .adds = true, .unread = true},
                 {"w", "oc", .role = NN_CONSTANT, .type = NN_SINT8,
                  .domain = {NN_WHOLE, .low = -127, .high = 128}},
                 {"scale", "o", .role = NN_CONSTANT,

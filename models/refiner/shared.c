@@ -1,0 +1,39 @@
+/* What the refiner's models share. */
+#include "models/refiner/shared.h"
+
+#include <string.h>
+
+/* Of each word the upper 24 bits, at their middle. */
+void refiner_uniform(struct ypi_stream stream, size_t first, size_t count, float bound, float *out)
+{
+    enum { CHUNK = 1024 };
+    uint32_t words[CHUNK];
+    for (size_t at = 0; at < count; at += CHUNK) {
+        const size_t some = count - at < CHUNK ? count - at : CHUNK;
+        ypi_random_words(YPI_LEVEL_AUTO, stream, first + at, some, words);
+        for (size_t i = 0; i < some; i++)
+            out[at + i] = bound * (((float)(words[i] >> 8) + 0.5F) * 0x1p-23F - 1);
+    }
+}
+
+enum yp_status refiner_ask_mean(struct yp_device *device, const struct nn_model *model, int losses,
+                                size_t count)
+{
+    char *to = nn_model_cotangent(model, losses);
+    const double share = 1 / (double)count;
+    const float narrow = (float)share;
+    const bool wide = nn_model_type(model, losses) == NN_DOUBLE;
+    const size_t bytes = wide ? sizeof share : sizeof narrow;
+    enum yp_status status = YP_OK;
+    for (size_t i = 0; i < count && status == YP_OK; i++)
+        status = yp_device_copy(device, to + i * bytes,
+                                wide ? (const void *)&share : (const void *)&narrow, bytes);
+    return status;
+}
+
+enum yp_status refiner_check_kind(const char *who, const char *kind)
+{
+    if (kind == NULL || strcmp(kind, "cpu") == 0 || strcmp(kind, "cuda") == 0)
+        return YP_OK;
+    return yp_set_error(YP_INVALID, "%s.kind is '%s': must be cpu or cuda", who, kind);
+}

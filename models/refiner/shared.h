@@ -1,0 +1,15 @@
+/* What the refiner's models share. */
+#pragma once
+
+#include "base/random/stream.h"
+#include "models/nn/model/model.h"
+
+/* Elements `first` on of a stream of values uniform within +-bound; the same bits everywhere. */
+void refiner_uniform(struct ypi_stream stream, size_t first, size_t count, float bound, float *out);
+
+/* Writes the cotangents of `count` losses, of which the mean is differentiated. */
+enum yp_status refiner_ask_mean(struct yp_device *device, const struct nn_model *model, int losses,
+                                size_t count);
+
+/* YP_INVALID: `kind`, of options of `who`, is neither NULL nor "cpu" nor "cuda". */
+enum yp_status refiner_check_kind(const char *who, const char *kind);

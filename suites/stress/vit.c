@@ -1,0 +1,285 @@
+/* The refiner's vision transformer: its sizes, its gradient in every variant, the error of each
+ * precision, and that memory saved changes nothing. */
+#include "models/refiner/vit.h"
+#include "base/random/stream.h"
+#include "suites/score_error.h"
+
+#include <math.h>
+#include <string.h>
+#include <yieldpoint/yieldpoint.h>
+
+/* -- sizes ------------------------------------------------------------------------------------ */
+
+YP_TEST(vit, parameters, .tags = "stress small", .parallel = true)
+{
+    static const size_t right[VIT_PARTS] = {[VIT_PROJECTION] = 30,
+                                            [VIT_ENCODER] = 631188480,
+                                            [VIT_POSITIONS] = 257 * 1280,
+                                            [VIT_LORA] = 5242880,
+                                            [VIT_HEAD] = 2549248};
+    const size_t of_two_blocks = 2 * 19677440;
+    struct vit_options o = vit_full(yp_device_cpu());
+    for (int part = 0; part < VIT_PARTS; part++)
+        yp_expect(t, vit_elements(&o, (enum vit_part)part) == right[part], "part %d has %zu", part,
+                  vit_elements(&o, (enum vit_part)part));
+    yp_expect(t, vit_elements(&o, VIT_PARTS) == 30 + 5242880 + 2549248 + of_two_blocks,
+              "%zu trained", vit_elements(&o, VIT_PARTS));
+    o.freeze_all = true;
+    yp_expect(t, vit_elements(&o, VIT_PARTS) == 30 + 5242880 + 2549248, "%zu trained",
+              vit_elements(&o, VIT_PARTS));
+    o.rank = 0;
+    yp_expect(t, vit_elements(&o, VIT_PARTS) == 30 + 2549248, "%zu trained without changes",
+              vit_elements(&o, VIT_PARTS));
+}
+
+YP_TEST(vit, refused, .tags = "stress small", .parallel = true)
+{
+    const struct vit_options full = vit_full(yp_device_cpu());
+    struct vit_options wrong[9];
+    static const char *const says[] = {
+        "tile is 13: must be 14 to 4096", "batch is 0: must be 1 to 1024",
+        "depth is 0: must be 1 to 1024",  "width is 1280, heads 17",
+        "width is 18, heads 2",           "trained is 33: must be 0 to 32",
+        "feature is 33: must be 0 to 32", "precision is int8: must be fp32 or bf16",
+        "need the precision fp32"};
+    for (size_t i = 0; i < 9; i++)
+        wrong[i] = full;
+    wrong[0].tile = 13;
+    wrong[1].batch = 0;
+    wrong[2].depth = wrong[2].trained = 0;
+    wrong[3].heads = 17;
+    wrong[4].width = 18;
+    wrong[4].heads = 2;
+    wrong[5].trained = 33;
+    wrong[6].feature = 33;
+    wrong[7].precision = NN_INT8;
+    wrong[8].precision = NN_BF16;
+    wrong[8].frozen = VIT_INT8_ROWS;
+    for (size_t i = 0; i < 9; i++)
+        yp_expect(t, vit_create(&wrong[i]) == NULL && strstr(yp_last_error(), says[i]) != NULL,
+                  "%s", yp_last_error());
+}
+
+/* -- passes ----------------------------------------------------------------------------------- */
+
+/* What is left of a tile of 9 by patches of 2 is not seen; 17 tokens are a prime. */
+static struct vit_options little(struct yp_case *t)
+{
+    struct vit_options o = vit_full(yp_device(t));
+    o.pass = NN_MODEL_GRADIENT;
+    o.batch = 2, o.tile = 9, o.channels = 2, o.bands = 3, o.patch = 2;
+    o.width = 8, o.depth = 3, o.heads = 2, o.trained = 1, o.rank = 2, o.alpha = 3;
+    o.head_width = 4, o.head_blocks = 2;
+    return o;
+}
+
+struct trial {
+    struct vit *vit;
+    struct vit_options o;
+    size_t parameters;
+    double *x; /* trained parameters */
+    enum yp_status status;
+};
+
+static double *bell(struct yp_case *t, uint64_t purpose, size_t count)
+{
+    double *x = yp_alloc_host(t, count * sizeof *x);
+    float some[1024];
+    for (size_t at = 0; at < count; at += 1024) {
+        const size_t n = count - at < 1024 ? count - at : 1024;
+        ypi_random_normals(YPI_LEVEL_AUTO, (struct ypi_stream){yp_seed(t), purpose}, at, n, some);
+        for (size_t i = 0; i < n; i++)
+            x[at + i] = (double)some[i];
+    }
+    return x;
+}
+
+/* Every tensor has values that are drawn, and none is 0 or alike: what is left out shows. */
+static void trial_open(struct trial *s, struct yp_case *t, const struct vit_options *o)
+{
+    enum { NOISE = 100 };
+    struct vit_tensor tensor;
+    *s = (struct trial){.vit = vit_create(o), .o = *o, .parameters = vit_elements(o, VIT_PARTS)};
+    yp_got(t, s->vit);
+    yp_ok(t, vit_start(s->vit));
+    s->x = yp_alloc_host(t, s->parameters * sizeof *s->x);
+    for (size_t i = 0; vit_tensor(o, i, &tensor); i++) {
+        double *values = yp_alloc_host(t, tensor.count * sizeof *values);
+        const double *noise = bell(t, NOISE + i, tensor.count);
+        yp_ok(t, vit_draw(o, i, yp_seed(t), values));
+        for (size_t k = 0; k < tensor.count; k++)
+            values[k] = (double)(float)(values[k] + 0.3 * noise[k]);
+        if (tensor.trained)
+            memcpy(s->x + tensor.offset, values, tensor.count * sizeof *values);
+        else
+            yp_ok(t, vit_freeze(s->vit, i, values));
+    }
+    const size_t pixels = o->batch * o->tile * o->tile;
+    yp_ok(t, vit_set_input(s->vit, bell(t, 1, pixels * o->channels)));
+    if (o->pass == NN_MODEL_GRADIENT)
+        yp_ok(t, vit_set_target(s->vit, bell(t, 2, pixels * o->head_width)));
+}
+
+static void run(struct trial *s, const void *x, void *gradient, void *result, size_t bytes)
+{
+    enum yp_status status = vit_pass(s->vit, x, gradient, NN_MODEL_COPY);
+    if (status == YP_OK)
+        status = yp_device_copy(s->o.device, result, vit_result(s->vit), bytes);
+    s->status = s->status == YP_OK ? status : s->status;
+}
+
+/* Of the mean of the two losses. */
+static void loss_of(void *arg, const double *x, double *y)
+{
+    double each[2] = {0};
+    run(arg, x, NULL, each, sizeof each);
+    *y = (each[0] + each[1]) / 2;
+}
+
+static void gradient_of(void *arg, const double *x, const double *cotangent, double *g)
+{
+    const struct trial *s = arg;
+    double each[2];
+    run(arg, x, g, each, sizeof each);
+    for (size_t i = 0; i < s->parameters; i++)
+        g[i] *= *cotangent;
+}
+
+static void check_gradient(struct yp_case *t, struct trial *s)
+{
+    enum { TENSORS = 128 };
+    static struct vit_tensor named[TENSORS];
+    struct yp_tensor tensors[TENSORS];
+    size_t count = 0;
+    for (size_t i = 0; vit_tensor(&s->o, i, &named[count]); i++)
+        if (named[count].trained) {
+            tensors[count] =
+                (struct yp_tensor){named[count].name, named[count].offset, named[count].count};
+            count++;
+        }
+    const struct yp_gradient check = {.name = "loss",
+                                      .inputs = s->parameters,
+                                      .outputs = 1,
+                                      .f = loss_of,
+                                      .vjp = gradient_of,
+                                      .arg = s,
+                                      .x = s->x,
+                                      .tensors = tensors,
+                                      .n_tensors = count};
+    yp_check_gradient(t, &check);
+    yp_ok(t, s->status);
+}
+
+/* Of every trained tensor in double. */
+YP_TEST(vit, gradient, .tags = "stress small", .parallel = true,
+        .axes = YP_AXES(yp_axis_string("variant", "right", "int8", "recompute", "first block",
+                                       "class token", "frozen", "plain")))
+{
+    const char *variant = yp_string(t, "variant");
+    struct vit_options o = little(t);
+    struct trial s;
+    o.oracle = true;
+    o.frozen = strcmp(variant, "int8") == 0 ? VIT_INT8_WEIGHTS : VIT_FLOAT;
+    o.recompute = strcmp(variant, "recompute") == 0;
+    o.feature = strcmp(variant, "first block") == 0;
+    o.class_token = strcmp(variant, "class token") == 0;
+    o.freeze_all = strcmp(variant, "frozen") == 0;
+    o.rank = strcmp(variant, "plain") == 0 ? 0 : o.rank;
+    trial_open(&s, t, &o);
+    check_gradient(t, &s);
+    vit_destroy(s.vit);
+}
+
+/* -- in float ---------------------------------------------------------------------------------- */
+
+/* Larger than little(), with sizes that no vector divides. */
+static struct vit_options middling(struct yp_case *t)
+{
+    struct vit_options o = little(t);
+    o.tile = 45, o.channels = 4, o.bands = 6, o.patch = 7;
+    o.width = 68, o.heads = 4, o.rank = 3, o.head_width = 20;
+    return o;
+}
+
+struct floats {
+    float *x, *gradient;   /* of the device */
+    float *got, losses[2]; /* on the host: the gradient */
+};
+
+static struct floats to_device(struct yp_case *t, const struct trial *s)
+{
+    const size_t bytes = s->parameters * sizeof(float);
+    struct floats f = {
+        .x = yp_alloc(t, bytes), .gradient = yp_alloc(t, bytes), .got = yp_alloc_host(t, bytes)};
+    for (size_t i = 0; i < s->parameters; i++)
+        f.got[i] = (float)s->x[i];
+    yp_ok(t, yp_device_copy(yp_device(t), f.x, f.got, bytes));
+    return f;
+}
+
+static void run_floats(struct yp_case *t, struct trial *s, struct floats *f)
+{
+    run(s, f->x, f->gradient, f->losses, sizeof f->losses);
+    yp_ok(t, s->status);
+    yp_ok(t, yp_device_copy(yp_device(t), f->got, f->gradient, s->parameters * sizeof *f->got));
+}
+
+/* Losses and gradient beside those of the same frozen matrices in double. */
+static void check_error(struct yp_case *t, enum vit_frozen frozen)
+{
+    struct vit_options o = middling(t);
+    struct trial fast, oracle;
+    o.frozen = frozen;
+    trial_open(&fast, t, &o);
+    struct floats f = to_device(t, &fast);
+    run_floats(t, &fast, &f);
+    o.oracle = true;
+    o.device = yp_device_cpu();
+    trial_open(&oracle, t, &o);
+    double *right = yp_alloc_host(t, fast.parameters * sizeof *right), each[2] = {0};
+    run(&oracle, oracle.x, right, each, sizeof each);
+    yp_ok(t, oracle.status);
+    yp_value(t, "loss error", relative_error(t, f.losses, each, 2));
+    yp_value(t, "gradient error", relative_error(t, f.got, right, fast.parameters));
+    vit_destroy(fast.vit);
+    vit_destroy(oracle.vit);
+}
+
+YP_TEST(vit, precision, .tags = "stress small", .parallel = true,
+        .axes = YP_AXES(yp_axis_string("frozen", "float", "int8")),
+        .budgets = YP_BUDGETS(yp_max_value("loss error", 1e-6),
+                              yp_max_value("gradient error", 1e-5)))
+{
+    check_error(t, strcmp(yp_string(t, "frozen"), "int8") == 0 ? VIT_INT8_WEIGHTS : VIT_FLOAT);
+}
+
+/* A row of activations in 8 bits is off by up to 1/254 of its largest one, in each of eight
+ * products one behind the other; cotangents there are of bf16. */
+YP_TEST(vit, int8_rows, .tags = "stress small", .parallel = true,
+        .budgets = YP_BUDGETS(yp_max_value("loss error", 0.03),
+                              yp_max_value("gradient error", 0.2)))
+{
+    check_error(t, VIT_INT8_ROWS);
+}
+
+/* Activations that are made again change no bit and take less memory. */
+YP_TEST(vit, recompute, .tags = "stress small", .parallel = true)
+{
+    struct vit_options o = middling(t);
+    struct trial kept, remade;
+    trial_open(&kept, t, &o);
+    struct floats right = to_device(t, &kept), got;
+    run_floats(t, &kept, &right);
+    o.recompute = true;
+    trial_open(&remade, t, &o);
+    got = to_device(t, &remade);
+    run_floats(t, &remade, &got);
+    yp_expect(t, memcmp(got.losses, right.losses, sizeof got.losses) == 0, "other losses");
+    yp_expect(t, memcmp(got.got, right.got, kept.parameters * sizeof *got.got) == 0,
+              "other bits of the gradient");
+    const size_t all = nn_model_bytes(vit_encoder(kept.vit))->arena,
+                 fewer = nn_model_bytes(vit_encoder(remade.vit))->arena;
+    yp_expect(t, fewer < all, "%zu bytes, %zu without", fewer, all);
+    vit_destroy(kept.vit);
+    vit_destroy(remade.vit);
+}
