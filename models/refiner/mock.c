@@ -243,16 +243,28 @@ static void build(struct mock *mock)
                                        (int[]){x, mock->target});
 }
 
+static struct nn_model_options model_options(const struct mock_options *options)
+{
+    return (struct nn_model_options){.device = options->device,
+                                     .kind = options->kind,
+                                     .precision = options->precision,
+                                     .oracle = options->oracle,
+                                     .steps = 3 * MOCK_LAYERS + 1,
+                                     .tensors = 10 * MOCK_LAYERS + 3};
+}
+
+size_t mock_description(const struct mock_options *options)
+{
+    const struct nn_model_options o = model_options(options);
+    const size_t bytes = mock_check_options(options) == YP_OK ? nn_model_description(&o) : 0;
+    return bytes > 0 ? bytes + sizeof(struct mock) : 0;
+}
+
 struct mock *mock_create(const struct mock_options *options)
 {
     if (mock_check_options(options) != YP_OK)
         return NULL;
-    const struct nn_model_options o = {.device = options->device,
-                                       .kind = options->kind,
-                                       .precision = options->precision,
-                                       .oracle = options->oracle,
-                                       .steps = 3 * MOCK_LAYERS + 1,
-                                       .tensors = 10 * MOCK_LAYERS + 3};
+    const struct nn_model_options o = model_options(options);
     struct mock *mock = yp_device_alloc(yp_device_cpu(), sizeof *mock);
     if (mock == NULL)
         return NULL;
@@ -311,9 +323,10 @@ enum yp_status mock_pass(struct mock *mock, const void *parameters, void *gradie
 {
     if (mock->arena == NULL)
         return yp_set_error(YP_INVALID, "mock_pass: mock_start() has not been called");
-    enum yp_status status = gradient != NULL ? refiner_ask_mean(mock->o.device, mock->model,
-                                                                mock->result, mock->o.batch)
-                                             : YP_OK;
+    const size_t batch = mock->o.batch;
+    enum yp_status status = YP_OK;
+    if (gradient != NULL)
+        status = refiner_ask_mean(mock->o.device, mock->model, mock->result, batch, batch, 1);
     return status == YP_OK ? nn_model_pass(mock->model, parameters, gradient, flags) : status;
 }
 

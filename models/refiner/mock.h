@@ -90,6 +90,9 @@ void mock_fold(size_t width, const float *parameters, const float *statistics, f
 
 struct mock;
 
+/* Bytes of the CPU's memory that mock_create() takes; 0 with yp_last_error() set. */
+size_t mock_description(const struct mock_options *options);
+
 /* The description and its plan; the arena is not taken yet. NULL with yp_last_error() set. */
 struct mock *mock_create(const struct mock_options *options);
 void mock_destroy(struct mock *mock); /* NULL is allowed */

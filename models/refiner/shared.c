@@ -17,17 +17,18 @@ void refiner_uniform(struct ypi_stream stream, size_t first, size_t count, float
 }
 
 enum yp_status refiner_ask_mean(struct yp_device *device, const struct nn_model *model, int losses,
-                                size_t count)
+                                size_t batch, size_t count, double scale)
 {
     char *to = nn_model_cotangent(model, losses);
-    const double share = 1 / (double)count;
-    const float narrow = (float)share;
     const bool wide = nn_model_type(model, losses) == NN_DOUBLE;
-    const size_t bytes = wide ? sizeof share : sizeof narrow;
+    const size_t bytes = wide ? sizeof(double) : sizeof(float);
     enum yp_status status = YP_OK;
-    for (size_t i = 0; i < count && status == YP_OK; i++)
+    for (size_t i = 0; i < batch && status == YP_OK; i++) {
+        const double share = i < count ? scale / (double)count : 0;
+        const float narrow = (float)share;
         status = yp_device_copy(device, to + i * bytes,
                                 wide ? (const void *)&share : (const void *)&narrow, bytes);
+    }
     return status;
 }
 

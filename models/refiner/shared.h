@@ -7,9 +7,10 @@
 /* Elements `first` on of a stream of values uniform within +-bound; the same bits everywhere. */
 void refiner_uniform(struct ypi_stream stream, size_t first, size_t count, float bound, float *out);
 
-/* Writes the cotangents of `count` losses, of which the mean is differentiated. */
+/* Writes the cotangents of a batch's losses: `scale` times the mean of the first `count` of them is
+ * differentiated. */
 enum yp_status refiner_ask_mean(struct yp_device *device, const struct nn_model *model, int losses,
-                                size_t count);
+                                size_t batch, size_t count, double scale);
 
 /* YP_INVALID: `kind`, of options of `who`, is neither NULL nor "cpu" nor "cuda". */
 enum yp_status refiner_check_kind(const char *who, const char *kind);

@@ -30,6 +30,8 @@ struct vit {
     int input, tokens;            /* of the encoder: the image, and what the head sees */
     int features, target, result; /* of the head */
     size_t head_offset, all;      /* of trained elements: where the head's begin, and their end */
+    size_t count;                 /* images whose losses count */
+    double scale;                 /* of their mean */
     float *parameters, *gradient; /* copies of the head's on the host, where it fell back */
 };
 
@@ -258,7 +260,6 @@ static void build_encoder(struct vit *vit)
 {
     const struct vit_options *o = &vit->o;
     const size_t t = tokens_of(o), feature = o->feature > 0 ? o->feature : o->depth;
-    vit->now = &vit->encoder;
     int x = embed(vit);
     for (size_t i = 0; i < feature; i++)
         x = encoder_block(vit, x, o->batch * t);
@@ -302,7 +303,6 @@ static void build_head(struct vit *vit)
     head_grid(o, &rows, &columns);
     const size_t n = o->batch * rows * columns, h = o->head_width;
     const size_t image = o->tile * o->tile * h;
-    vit->now = &vit->head;
     vit->features = nn_model_input(model(vit), "features", n * o->width);
     if (o->pass == NN_MODEL_GRADIENT)
         vit->target = nn_model_constant(model(vit), "target", NN_REAL, o->batch * image);
@@ -322,53 +322,74 @@ static void build_head(struct vit *vit)
 
 /* -- the model --------------------------------------------------------------------------------- */
 
-static bool open_half(struct half *half, const struct vit_options *o, size_t steps, size_t tensors,
-                      struct yp_device *device, const char *kind)
+static struct nn_model_options options_of(const struct vit_options *o, size_t blocks,
+                                          size_t steps_of_a_block, struct yp_device *device,
+                                          const char *kind)
 {
-    const struct nn_model_options options = {.device = device,
-                                             .kind = kind,
-                                             .precision = o->precision,
-                                             .oracle = o->oracle,
-                                             .steps = steps,
-                                             .tensors = tensors};
-    half->device = device;
+    return (struct nn_model_options){.device = device,
+                                     .kind = kind,
+                                     .precision = o->precision,
+                                     .oracle = o->oracle,
+                                     .steps = blocks * steps_of_a_block + MORE,
+                                     .tensors = blocks * TENSORS_OF_A_BLOCK + MORE};
+}
+
+static struct nn_model_options head_options(const struct vit_options *o, struct yp_device *device,
+                                            const char *kind)
+{
+    return options_of(o, o->head_blocks, STEPS_OF_A_HEAD_BLOCK, device, kind);
+}
+
+static struct nn_model_options encoder_options(const struct vit_options *o)
+{
+    return options_of(o, o->depth, STEPS_OF_A_BLOCK, o->device, o->kind);
+}
+
+/* Builds a half and plans it. */
+static bool open_half(struct vit *vit, struct half *half, struct nn_model_options options,
+                      void (*build)(struct vit *vit))
+{
+    half->device = options.device;
     half->model = nn_model_create(&options);
-    return half->model != NULL;
+    vit->now = half;
+    if (half->model == NULL)
+        return false;
+    build(vit);
+    return nn_model_plan(half->model, vit->o.pass) == YP_OK;
 }
 
-static bool open_head(struct vit *vit, struct yp_device *device, const char *kind)
+static size_t own_bytes(const struct vit_options *options)
 {
-    const size_t blocks = vit->o.head_blocks;
-    if (!open_half(&vit->head, &vit->o, blocks * STEPS_OF_A_HEAD_BLOCK + MORE,
-                   blocks * TENSORS_OF_A_BLOCK + MORE, device, kind))
-        return false;
-    build_head(vit);
-    return nn_model_plan(vit->head.model, vit->o.pass) == YP_OK;
+    struct vit_tensor t;
+    size_t slots = 0;
+    while (vit_tensor(options, slots, &t))
+        slots++;
+    return sizeof(struct vit) + slots * sizeof(struct slot);
 }
 
-static bool open_encoder(struct vit *vit)
+size_t vit_description(const struct vit_options *options)
 {
-    const struct vit_options *o = &vit->o;
-    if (!open_half(&vit->encoder, o, o->depth * STEPS_OF_A_BLOCK + MORE,
-                   o->depth * TENSORS_OF_A_BLOCK + MORE, o->device, o->kind))
-        return false;
-    build_encoder(vit);
-    return nn_model_plan(vit->encoder.model, o->pass) == YP_OK;
+    if (vit_check_options(options) != YP_OK)
+        return 0;
+    const struct nn_model_options encoder = encoder_options(options),
+                                  head = head_options(options, options->device, options->kind);
+    return own_bytes(options) + nn_model_description(&encoder) + nn_model_description(&head);
 }
 
 struct vit *vit_create(const struct vit_options *options)
 {
     if (vit_check_options(options) != YP_OK)
         return NULL;
-    struct vit_tensor t;
-    size_t slots = 0;
-    while (vit_tensor(options, slots, &t))
-        slots++;
-    struct vit *vit = yp_device_alloc(yp_device_cpu(), sizeof *vit + slots * sizeof *vit->slots);
+    struct vit *vit = yp_device_alloc(yp_device_cpu(), own_bytes(options));
     if (vit == NULL)
         return NULL;
-    *vit = (struct vit){.o = *options, .slots = (struct slot *)(void *)(vit + 1)};
-    if (open_encoder(vit) && open_head(vit, options->device, options->kind))
+    *vit = (struct vit){.o = *options,
+                        .count = options->batch,
+                        .scale = 1,
+                        .slots = (struct slot *)(void *)(vit + 1)};
+    if (open_half(vit, &vit->encoder, encoder_options(options), build_encoder) &&
+        open_half(vit, &vit->head, head_options(options, options->device, options->kind),
+                  build_head))
         return vit;
     vit_destroy(vit);
     return NULL;
@@ -426,7 +447,7 @@ static enum yp_status fall_back(struct vit *vit)
     for (struct vit_tensor t; vit_tensor(&vit->o, vit->slot_count, &t) && t.part != VIT_HEAD;)
         vit->slot_count++;
     vit->all = vit->head_offset;
-    if (!open_head(vit, cpu, "cpu"))
+    if (!open_half(vit, &vit->head, head_options(&vit->o, cpu, "cpu"), build_head))
         return yp_last_status();
     vit->parameters = yp_device_alloc(cpu, 2 * count * sizeof *vit->parameters);
     if (vit->parameters == NULL)
@@ -621,7 +642,8 @@ static enum yp_status refine_back(struct vit *vit, const void *parameters, void 
     if (status == YP_OK)
         status = of_head(vit, gradient, vit->gradient, (flags & NN_MODEL_ADD) != 0, &to);
     if (status == YP_OK)
-        status = refiner_ask_mean(vit->head.device, vit->head.model, vit->result, vit->o.batch);
+        status = refiner_ask_mean(vit->head.device, vit->head.model, vit->result, vit->o.batch,
+                                  vit->count, vit->scale);
     if (status == YP_OK)
         status = nn_model_pass(vit->head.model, of, to, flags);
     if (status == YP_OK && vit_fell_back(vit))
@@ -655,6 +677,12 @@ static enum yp_status encode_back(struct vit *vit, const void *parameters, void 
                         nn_model_cotangent(vit->head.model, vit->features));
     return status == YP_OK ? nn_model_pass(vit->encoder.model, parameters, gradient, flags)
                            : status;
+}
+
+void vit_ask(struct vit *vit, size_t count, double scale)
+{
+    vit->count = count;
+    vit->scale = scale;
 }
 
 enum yp_status vit_pass(struct vit *vit, const void *parameters, void *gradient, unsigned flags)

@@ -95,6 +95,9 @@ enum yp_status vit_draw(const struct vit_options *options, size_t i, uint64_t se
 
 struct vit;
 
+/* Bytes of the CPU's memory that vit_create() takes; 0 with yp_last_error() set. */
+size_t vit_description(const struct vit_options *options);
+
 /* The description and its plan; nothing of the device's memory is taken. NULL with yp_last_error()
  * set. */
 struct vit *vit_create(const struct vit_options *options);
@@ -126,8 +129,12 @@ enum yp_status vit_set_target(struct vit *vit, const double *target);
  * features as the precision says; errors in float. */
 const void *vit_result(const struct vit *vit);
 
+/* From now on the gradient is that of `scale` times the mean of the first `count` images of a
+ * batch; at first of the mean of all. */
+void vit_ask(struct vit *vit, size_t count, double scale);
+
 /* One pass, with flags of nn_model_pass(). Parameters and gradient are on the device; the gradient,
- * NULL where none is wanted, is that of the mean over the batch. Parameters of blocks behind
+ * NULL where none is wanted, is that of what vit_ask() says. Parameters of blocks behind
  * `feature` have none: it is 0. */
 enum yp_status vit_pass(struct vit *vit, const void *parameters, void *gradient, unsigned flags);
 

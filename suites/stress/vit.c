@@ -1,7 +1,8 @@
 /* The refiner's vision transformer: its sizes, its gradient in every variant, the error of each
  * precision, and that memory saved changes nothing. */
-#include "models/refiner/vit.h"
 #include "base/random/stream.h"
+#include "models/refiner/vit_train.h"
+#include "suites/file_tiles.h"
 #include "suites/score_error.h"
 
 #include <math.h>
@@ -282,4 +283,140 @@ YP_TEST(vit, recompute, .tags = "stress small", .parallel = true)
     yp_expect(t, fewer < all, "%zu bytes, %zu without", fewer, all);
     vit_destroy(kept.vit);
     vit_destroy(remade.vit);
+}
+
+/* -- training ---------------------------------------------------------------------------------- */
+
+/* Targets are a function of their image: each feature is a channel, moved. */
+static enum yp_status read_image(void *arg, uint32_t item, double *image, double *target)
+{
+    const struct vit_options *o = arg;
+    const size_t pixels = o->tile * o->tile;
+    for (size_t i = 0; i < pixels; i++) {
+        const double wave = sin(0.2 * (double)(i % o->tile) + 0.7 * (double)item);
+        for (size_t c = 0; c < o->channels; c++)
+            image[i * o->channels + c] = wave * (1 + (double)c) / 2;
+        for (size_t c = 0; c < o->head_width; c++)
+            target[i * o->head_width + c] = wave + 0.1 * (double)c;
+    }
+    return YP_OK;
+}
+
+struct training {
+    struct vit_options o;
+    struct vit_trainee *trainee;
+    struct train *train;
+};
+
+static struct vit_options tiny(struct yp_case *t, size_t batch)
+{
+    struct vit_options o = little(t);
+    o.batch = batch;
+    o.tile = 12, o.width = 16, o.frozen = VIT_INT8_WEIGHTS;
+    return o;
+}
+
+static struct train_config training_of(struct yp_case *t, size_t batch)
+{
+    struct train_config how = train_defaults();
+    how.seed = yp_seed(t);
+    how.batch = batch;
+    how.epochs = 100;
+    how.validation = 0;
+    how.adamw.lr = 1e-2;
+    how.keep_best = false;
+    return how;
+}
+
+static void training_open(struct training *f, struct yp_case *t, const struct vit_options *o,
+                          const struct train_config *how)
+{
+    f->o = *o;
+    const struct vit_source source = {.images = 16, .read = read_image, .arg = &f->o};
+    f->trainee = vit_trainee_create(o, &source, yp_seed(t));
+    yp_got(t, f->trainee);
+    const struct train_objective objective = vit_trainee_objective(f->trainee);
+    f->train = train_create(o->device, &objective, how);
+    yp_got(t, f->train);
+    yp_ok(t, train_begin(f->train, vit_trainee_start(f->trainee)));
+}
+
+static void training_close(struct training *f)
+{
+    train_destroy(f->train);
+    vit_trainee_destroy(f->trainee);
+}
+
+/* Parameters after so many steps; stops in between where there is a checkpoint. Owned by the case.
+ */
+static float *trained(struct yp_case *t, const struct vit_options *o,
+                      const struct train_config *how, uint64_t steps, const char *checkpoint)
+{
+    const uint64_t stop = steps / 2;
+    struct training f;
+    training_open(&f, t, o, how);
+    yp_ok(t, train_run(f.train, checkpoint != NULL ? stop : steps));
+    if (checkpoint != NULL) {
+        yp_ok(t, train_save(f.train, checkpoint));
+        training_close(&f);
+        training_open(&f, t, o, how);
+        yp_ok(t, train_resume(f.train, checkpoint));
+        yp_ok(t, train_run(f.train, steps - stop));
+    }
+    const size_t bytes = vit_elements(o, VIT_PARTS) * sizeof(float);
+    float *parameters = yp_alloc_host(t, bytes);
+    yp_ok(t, yp_device_copy(o->device, parameters, train_parameters(f.train), bytes));
+    training_close(&f);
+    return parameters;
+}
+
+/* The loss falls and stays finite. */
+YP_TEST(vit, learns, .tags = "stress small", .parallel = true,
+        .budgets = YP_BUDGETS(yp_max_value("share of the first loss", 0.08)))
+{
+    struct vit_options o = tiny(t, 4);
+    struct train_config how = training_of(t, 4);
+    struct training f;
+    double first = NAN, last = NAN;
+    training_open(&f, t, &o, &how);
+    const struct train_items items = train_part_items(f.train, TRAIN_TRAINING);
+    yp_ok(t, train_judge(f.train, items, train_parameters(f.train), &first, NULL));
+    yp_ok(t, train_run(f.train, 100));
+    yp_ok(t, train_judge(f.train, items, train_parameters(f.train), &last, NULL));
+    yp_require(t, isfinite(first) && isfinite(last), "losses %g and %g", first, last);
+    yp_value(t, "share of the first loss", last / first);
+    training_close(&f);
+}
+
+YP_TEST(vit, resumes, .tags = "stress small", .parallel = true)
+{
+    struct vit_options o = tiny(t, 2);
+    struct train_config how = training_of(t, 4);
+    char checkpoint[512];
+    tmp_file(t, "checkpoint", checkpoint);
+    const float *whole = trained(t, &o, &how, 6, NULL);
+    yp_expect(t,
+              memcmp(whole, trained(t, &o, &how, 6, checkpoint),
+                     vit_elements(&o, VIT_PARTS) * sizeof *whole) == 0,
+              "stopped and resumed: other bits");
+}
+
+/* Two batches of three, added up by the trainer, and one of six; all at once and in parts, of which
+ * the last one is smaller. By gradient descent, which sees a factor on the gradient as AdamW does
+ * not. */
+YP_TEST(vit, accumulates, .tags = "stress small", .parallel = true,
+        .budgets = YP_BUDGETS(yp_max_value("in parts", 1.5e-7), yp_max_value("added up", 1.5e-7)))
+{
+    struct vit_options whole = tiny(t, 6), part = tiny(t, 4);
+    struct train_config at_once = training_of(t, 6);
+    at_once.optimiser = TRAIN_SGD;
+    at_once.sgd.lr = 0.1;
+    at_once.clip = 0;
+    struct train_config added = at_once;
+    added.batch = 3;
+    added.accumulate = 2;
+    const size_t n = vit_elements(&whole, VIT_PARTS);
+    const double *right = in_double(t, trained(t, &whole, &at_once, 4, NULL), n);
+    yp_value(t, "in parts", relative_error(t, trained(t, &part, &at_once, 4, NULL), right, n));
+    yp_value(t, "added up", relative_error(t, trained(t, &whole, &added, 4, NULL), right, n));
 }
