@@ -45,16 +45,19 @@ void nn_bias_vjp(const struct nn_call *call, int i, const void *dy, bool bf16, s
     nn_put_sums(call, i, sums, c);
 }
 
-void nn_zero(float *out, size_t count)
+#define CHUNK_BYTES (NN_CHUNK * sizeof(float))
+
+void nn_zero(void *out, size_t bytes)
 {
-    NN_PARALLEL_FOR(count > NN_FEW * NN_CHUNK, at, count, NN_CHUNK,
-                    memset(out + at, 0, nn_least(NN_CHUNK, count - at) * sizeof *out));
+    NN_PARALLEL_FOR(bytes > NN_FEW * CHUNK_BYTES, at, bytes, CHUNK_BYTES,
+                    memset((char *)out + at, 0, nn_least(CHUNK_BYTES, bytes - at)));
 }
 
-void nn_copy(const float *from, size_t count, float *to)
+void nn_copy(const void *from, size_t bytes, void *to)
 {
-    NN_PARALLEL_FOR(count > NN_FEW * NN_CHUNK, at, count, NN_CHUNK,
-                    memcpy(to + at, from + at, nn_least(NN_CHUNK, count - at) * sizeof *to));
+    NN_PARALLEL_FOR(
+        bytes > NN_FEW * CHUNK_BYTES, at, bytes, CHUNK_BYTES,
+        memcpy((char *)to + at, (const char *)from + at, nn_least(CHUNK_BYTES, bytes - at)));
 }
 
 enum yp_status nn_check_indices(const char *op, const char *tensor, const int32_t *index,

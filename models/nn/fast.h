@@ -166,6 +166,11 @@ static inline size_t nn_least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+static inline size_t nn_most(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 /* Adds the sums of chunks, (chunks, width), in their order to the first of them. */
 static inline void nn_merge(double *sums, size_t chunks, size_t width)
 {
@@ -188,8 +193,8 @@ void nn_put_sums(const struct nn_call *call, int i, const double *sums, size_t c
 void nn_bias_vjp(const struct nn_call *call, int i, const void *dy, bool bf16, size_t n, size_t c,
                  double *sums);
 
-void nn_zero(float *out, size_t count);
-void nn_copy(const float *from, size_t count, float *to);
+void nn_zero(void *out, size_t bytes);
+void nn_copy(const void *from, size_t bytes, void *to);
 
 /* YP_INVALID, naming operator and tensor, unless all of index (count) are from 0 to below - 1. */
 enum yp_status nn_check_indices(const char *op, const char *tensor, const int32_t *index,

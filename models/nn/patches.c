@@ -1,8 +1,10 @@
 /* Patches of images as rows of a matrix, a few lines of the grid at once. */
 #include "models/nn/patches.h"
 
+#include "models/nn/convert.h"
 #include "models/nn/fast.h"
 #include "models/nn/gemm/gemm.h"
+#include "models/nn/types.h"
 
 #include <string.h>
 
@@ -44,32 +46,32 @@ static ptrdiff_t inside(size_t point, const struct nn_patches *g, size_t count, 
     return at;
 }
 
-static void gather_line(const struct nn_patches *g, const float *image, size_t line, float *rows)
+static void gather_line(const struct nn_patches *g, const char *image, size_t line, char *rows)
 {
-    const size_t c = g->c, row = g->s * c;
-    const float *of = image + line / g->p * g->h * g->w * c;
+    const size_t pixel = g->c * nn_width(g->bf16), row = g->s * pixel;
+    const char *of = image + line / g->p * g->h * g->w * pixel;
     size_t first, last, from, to;
     ptrdiff_t up = inside(line % g->p, g, g->r, g->h, &first, &last);
     for (size_t j = 0; j < g->q; j++, rows += g->r * row) {
         ptrdiff_t left = inside(j, g, g->s, g->w, &from, &to);
         if (first > 0 || last < g->r || from > 0 || to < g->s)
-            memset(rows, 0, g->r * row * sizeof *rows);
+            memset(rows, 0, g->r * row);
         for (size_t u = first; u < last && from < to; u++)
-            memcpy(rows + u * row + from * c,
-                   of + (((size_t)(up + (ptrdiff_t)u) * g->w) + (size_t)(left + (ptrdiff_t)from)) *
-                            c,
-                   (to - from) * c * sizeof *rows);
+            memcpy(rows + u * row + from * pixel,
+                   of + ((size_t)(up + (ptrdiff_t)u) * g->w + (size_t)(left + (ptrdiff_t)from)) *
+                            pixel,
+                   (to - from) * pixel);
     }
 }
 
-static const float *gather(const struct nn_patches *g, const float *image, size_t line,
-                           size_t lines, float *rows)
+static const void *gather(const struct nn_patches *g, const void *image, size_t line, size_t lines,
+                          void *rows)
 {
     const size_t width = g->q * width_of(g);
     if (is_matrix(g))
-        return image + line * width;
+        return nn_from(image, line * width, g->bf16);
     NN_PARALLEL_FOR(lines * width > NN_FEW * NN_CHUNK, i, lines, 1,
-                    gather_line(g, image, line + i, rows + i * width));
+                    gather_line(g, image, line + i, nn_from(rows, i * width, g->bf16)));
     return rows;
 }
 
@@ -123,39 +125,67 @@ static void scatter(const struct nn_patches *g, const float *rows, size_t line, 
 
 /* -- products --------------------------------------------------------------------------------- */
 
-static struct nn_gemm grid_product(const struct nn_patches *g, size_t lines, const float *rows,
-                                   const float *weights, const float *bias, bool add, float *grid)
+static enum nn_type type_of(const struct nn_patches *g)
+{
+    return g->bf16 ? NN_BFLOAT16 : NN_FLOAT;
+}
+
+static struct nn_gemm grid_product(const struct nn_patches *g, size_t lines, const void *rows,
+                                   const void *weights, const float *bias, bool add,
+                                   const void *grid)
 {
     size_t width = width_of(g);
-    return nn_gemm_of(lines * g->q, g->g, width, nn_rows_of(rows, NN_FLOAT, width),
-                      nn_columns_of(weights, NN_FLOAT, width), nn_rows_of(grid, NN_FLOAT, g->g),
+    return nn_gemm_of(lines * g->q, g->g, width, nn_rows_of(rows, type_of(g), width),
+                      nn_columns_of(weights, type_of(g), width), nn_rows_of(grid, type_of(g), g->g),
                       add, bias);
 }
 
-static struct nn_gemm image_product(const struct nn_patches *g, size_t lines, const float *grid,
-                                    const float *weights, bool add, float *rows)
+/* Rows are sums, in float, or pixels of an image that is a matrix. */
+static struct nn_gemm image_product(const struct nn_patches *g, size_t lines, const void *grid,
+                                    const void *weights, const float *bias, bool add,
+                                    const void *rows)
 {
     size_t width = width_of(g);
-    return nn_gemm_of(lines * g->q, width, g->g, nn_rows_of(grid, NN_FLOAT, g->g),
-                      nn_rows_of(weights, NN_FLOAT, width), nn_rows_of(rows, NN_FLOAT, width), add,
-                      NULL);
+    return nn_gemm_of(lines * g->q, width, g->g, nn_rows_of(grid, type_of(g), g->g),
+                      nn_rows_of(weights, type_of(g), width),
+                      nn_rows_of(rows, is_matrix(g) ? type_of(g) : NN_FLOAT, width), add, bias);
 }
 
-static struct nn_gemm weights_product(const struct nn_patches *g, size_t lines, const float *rows,
-                                      const float *grid, bool add, float *weights)
+static struct nn_gemm weights_product(const struct nn_patches *g, size_t lines, const void *rows,
+                                      const void *grid, bool add, const float *weights)
 {
     size_t width = width_of(g);
-    return nn_gemm_of(g->g, width, lines * g->q, nn_columns_of(grid, NN_FLOAT, g->g),
-                      nn_rows_of(rows, NN_FLOAT, width), nn_rows_of(weights, NN_FLOAT, width), add,
-                      NULL);
+    return nn_gemm_of(g->g, width, lines * g->q, nn_columns_of(grid, type_of(g), g->g),
+                      nn_rows_of(rows, type_of(g), width), nn_rows_of(weights, NN_FLOAT, width),
+                      add, NULL);
 }
+
+/* -- workspace -------------------------------------------------------------------------------- */
 
 static size_t rows_bytes(const struct nn_patches *g)
 {
     return is_matrix(g) ? 0 : nn_aligned(lines_of(g) * g->q * width_of(g) * sizeof(float));
 }
 
-size_t nn_patches_bytes(const struct nn_patches *g)
+static size_t image_floats(const struct nn_patches *g)
+{
+    return g->h * g->w * g->c;
+}
+
+/* Of one image in bf16, sums in float. */
+static size_t sums_bytes(const struct nn_patches *g)
+{
+    return g->bf16 && !is_matrix(g) ? nn_aligned(image_floats(g) * sizeof(float)) : 0;
+}
+
+/* What of one image, if sums are apart, or of all is made at once. */
+static struct nn_patches part_of(struct nn_patches g)
+{
+    g.b = sums_bytes(&g) > 0 ? 1 : g.b;
+    return g;
+}
+
+static size_t products_bytes(const struct nn_patches *g)
 {
     const size_t whole = lines_of(g), rest = g->b * g->p % whole;
     const float bias = 0; /* with and without what may be */
@@ -165,59 +195,110 @@ size_t nn_patches_bytes(const struct nn_patches *g)
         const struct nn_gemm products[] = {grid_product(g, lines, NULL, NULL, &bias, false, NULL),
                                            grid_product(g, lines, NULL, NULL, NULL, true, NULL),
                                            grid_product(g, lines, NULL, NULL, NULL, false, NULL),
-                                           image_product(g, lines, NULL, NULL, false, NULL),
-                                           image_product(g, lines, NULL, NULL, true, NULL),
+                                           image_product(g, lines, NULL, NULL, &bias, false, NULL),
+                                           image_product(g, lines, NULL, NULL, NULL, true, NULL),
+                                           image_product(g, lines, NULL, NULL, NULL, false, NULL),
                                            weights_product(g, lines, NULL, NULL, false, NULL),
                                            weights_product(g, lines, NULL, NULL, true, NULL)};
-        size_t bytes = nn_gemm_most(products, sizeof products / sizeof *products);
-        most = bytes > most ? bytes : most;
+        most = nn_most(most, nn_gemm_most(products, sizeof products / sizeof *products));
     }
     return rows_bytes(g) + most;
 }
 
-enum yp_status nn_patches_to_grid(const struct nn_patches *g, const float *image,
-                                  const float *weights, const float *bias, bool add, float *grid,
+size_t nn_patches_bytes(const struct nn_patches *g)
+{
+    const struct nn_patches part = part_of(*g);
+    return sums_bytes(g) + nn_most(products_bytes(g), products_bytes(&part));
+}
+
+/* -- passes ----------------------------------------------------------------------------------- */
+
+enum yp_status nn_patches_to_grid(const struct nn_patches *g, const void *image,
+                                  const void *weights, const float *bias, bool add, void *grid,
                                   void *work)
 {
     enum yp_status status = YP_OK;
     const size_t step = lines_of(g), all = g->b * g->p;
     for (size_t line = 0; line < all && status == YP_OK; line += step) {
         const size_t lines = nn_least(step, all - line);
-        const float *rows = gather(g, image, line, lines, work);
-        const struct nn_gemm gemm =
-            grid_product(g, lines, rows, weights, bias, add, grid + line * g->q * g->g);
+        const void *rows = gather(g, image, line, lines, work);
+        const struct nn_gemm gemm = grid_product(g, lines, rows, weights, bias, add,
+                                                 nn_from(grid, line * g->q * g->g, g->bf16));
         status = nn_gemm(&gemm, (char *)work + rows_bytes(g));
     }
     return status;
 }
 
-enum yp_status nn_patches_to_image(const struct nn_patches *g, const float *grid,
-                                   const float *weights, float *image, void *work)
+/* Images that are matrices, all at once. */
+static enum yp_status to_matrix(const struct nn_patches *g, const void *grid, const void *weights,
+                                const float *bias, bool add, void *image, void *work)
+{
+    const struct nn_gemm gemm = image_product(g, g->b * g->p, grid, weights, bias, add, image);
+    return nn_gemm(&gemm, work);
+}
+
+/* sums += the sum of each pixel's parts in grid weights. */
+static enum yp_status add_parts(const struct nn_patches *g, const void *grid, const void *weights,
+                                float *sums, void *work)
 {
     enum yp_status status = YP_OK;
     const size_t step = lines_of(g), all = g->b * g->p;
     for (size_t line = 0; line < all && status == YP_OK; line += step) {
         const size_t lines = nn_least(step, all - line);
-        float *rows = is_matrix(g) ? image + line * g->q * g->c : work;
-        const struct nn_gemm gemm =
-            image_product(g, lines, grid + line * g->q * g->g, weights, is_matrix(g), rows);
+        const struct nn_gemm gemm = image_product(
+            g, lines, nn_from(grid, line * g->q * g->g, g->bf16), weights, NULL, false, work);
         status = nn_gemm(&gemm, (char *)work + rows_bytes(g));
-        if (status == YP_OK && !is_matrix(g))
-            scatter(g, rows, line, lines, image);
+        if (status == YP_OK)
+            scatter(g, work, line, lines, sums);
     }
     return status;
 }
 
-enum yp_status nn_patches_to_weights(const struct nn_patches *g, const float *image,
-                                     const float *grid, bool add, float *weights, void *work)
+/* What sums begin with. */
+static void start(const struct nn_patches *g, const float *bias, float *sums)
+{
+    const size_t pixels = g->b * g->h * g->w, c = g->c;
+    if (bias == NULL) {
+        nn_zero(sums, pixels * c * sizeof *sums);
+        return;
+    }
+    NN_PARALLEL_FOR(pixels * c > NN_FEW * NN_CHUNK, i, pixels, 1,
+                    memcpy(sums + i * c, bias, c * sizeof *sums));
+}
+
+enum yp_status nn_patches_to_image(const struct nn_patches *g, const void *grid,
+                                   const void *weights, const float *bias, bool add, void *image,
+                                   void *work)
+{
+    const struct nn_patches part = part_of(*g);
+    enum yp_status status = YP_OK;
+    if (is_matrix(g))
+        return to_matrix(g, grid, weights, bias, add, image, work);
+    for (size_t i = 0; i < g->b && status == YP_OK; i += part.b) {
+        void *to = nn_from(image, i * image_floats(g), g->bf16);
+        float *sums = g->bf16 ? work : to;
+        if (!add)
+            start(&part, bias, sums);
+        else if (g->bf16)
+            nn_widen(to, image_floats(g), sums);
+        status = add_parts(&part, nn_from(grid, i * g->p * g->q * g->g, g->bf16), weights, sums,
+                           (char *)work + sums_bytes(g));
+        if (g->bf16)
+            nn_narrow(sums, image_floats(g), to);
+    }
+    return status;
+}
+
+enum yp_status nn_patches_to_weights(const struct nn_patches *g, const void *image,
+                                     const void *grid, bool add, float *weights, void *work)
 {
     enum yp_status status = YP_OK;
     const size_t step = lines_of(g), all = g->b * g->p;
     for (size_t line = 0; line < all && status == YP_OK; line += step) {
         const size_t lines = nn_least(step, all - line);
-        const float *rows = gather(g, image, line, lines, work);
-        const struct nn_gemm gemm =
-            weights_product(g, lines, rows, grid + line * g->q * g->g, add || line > 0, weights);
+        const void *rows = gather(g, image, line, lines, work);
+        const struct nn_gemm gemm = weights_product(
+            g, lines, rows, nn_from(grid, line * g->q * g->g, g->bf16), add || line > 0, weights);
         status = nn_gemm(&gemm, (char *)work + rows_bytes(g));
     }
     return status;

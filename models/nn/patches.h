@@ -1,5 +1,5 @@
-/* Convolutions as matrix products with patches of images (im2col), in float on the CPU: the way for
- * every shape, and what faster ways for some shapes are compared with.
+/* Convolutions as matrix products with patches of images (im2col), in float or bf16 on the CPU: the
+ * way for every shape, and what faster ways for some shapes are compared with.
  *
  * An image (b, h, w, c) and a grid (b, p, q, g): grid point (i, j) stands beside the image's pixels
  * (i stride - pad + u, j stride - pad + v) for u < r, v < s, those outside of it being 0. Its patch
@@ -14,6 +14,7 @@ struct nn_patches {
     size_t b, h, w, p, q, r, s;
     size_t c, g; /* channels of the image, and of the grid */
     size_t stride, pad;
+    bool bf16; /* image, grid and weights; sums, bias and the gradient of weights are float */
 };
 
 /* Of an operator whose sizes begin with "bhwpqrs" and whose settings are these. */
@@ -32,7 +33,8 @@ static inline struct nn_patches nn_patches_of(const struct nn_shape *shape, size
                                c,
                                g,
                                (size_t)shape->setting[NN_STRIDE],
-                               (size_t)shape->setting[NN_PAD]};
+                               (size_t)shape->setting[NN_PAD],
+                               false};
 }
 
 /* Plain loops go over all taps of all grid points, `at` from 0 to b p q r s - 1: whether tap `at`
@@ -54,14 +56,16 @@ size_t nn_patches_bytes(const struct nn_patches *g);
 
 /* grid = patches(image) weights^T + bias (g), which may be NULL; added to the grid with `add`,
  * without a bias. */
-enum yp_status nn_patches_to_grid(const struct nn_patches *g, const float *image,
-                                  const float *weights, const float *bias, bool add, float *grid,
+enum yp_status nn_patches_to_grid(const struct nn_patches *g, const void *image,
+                                  const void *weights, const float *bias, bool add, void *grid,
                                   void *work);
 
-/* image += the sum of each pixel's parts in grid weights. */
-enum yp_status nn_patches_to_image(const struct nn_patches *g, const float *grid,
-                                   const float *weights, float *image, void *work);
+/* image = the sum of each pixel's parts in grid weights, plus bias (c), which may be NULL; added to
+ * the image with `add`, without a bias. */
+enum yp_status nn_patches_to_image(const struct nn_patches *g, const void *grid,
+                                   const void *weights, const float *bias, bool add, void *image,
+                                   void *work);
 
 /* weights = grid^T patches(image), added to what is there with `add`. */
-enum yp_status nn_patches_to_weights(const struct nn_patches *g, const float *image,
-                                     const float *grid, bool add, float *weights, void *work);
+enum yp_status nn_patches_to_weights(const struct nn_patches *g, const void *image,
+                                     const void *grid, bool add, float *weights, void *work);

@@ -63,8 +63,14 @@ NN_BOTH void nn_put(void *array, size_t i, float value, bool bf16)
         ((float *)array)[i] = value;
 }
 
+/* Bytes of an element. */
+NN_BOTH size_t nn_width(bool bf16)
+{
+    return bf16 ? sizeof(uint16_t) : sizeof(float);
+}
+
 /* From element i on. */
 NN_BOTH void *nn_from(const void *array, size_t i, bool bf16)
 {
-    return (char *)(uintptr_t)array + i * (bf16 ? sizeof(uint16_t) : sizeof(float));
+    return (char *)(uintptr_t)array + i * nn_width(bf16);
 }

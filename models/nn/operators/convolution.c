@@ -12,16 +12,19 @@ enum { B, H, W, P, Q, R, S, C, K };
 #include "models/nn/plain.h"
 #include "models/nn/simd/winograd.h"
 
-static struct nn_patches patches_of(const struct nn_shape *shape)
+static struct nn_patches patches_of(const struct nn_shape *shape, bool bf16)
 {
-    return nn_patches_of(shape, shape->size[C], shape->size[K]);
+    struct nn_patches patches = nn_patches_of(shape, shape->size[C], shape->size[K]);
+    patches.bf16 = bf16;
+    return patches;
 }
 
 /* Whether Winograd's way takes it, and its sizes. */
 static bool by_winograd(const struct nn_patches *p, struct nn_winograd *g)
 {
     *g = (struct nn_winograd){.b = p->b, .h = p->h, .w = p->w, .in = p->c, .out = p->g};
-    return p->r == 3 && p->s == 3 && p->stride == 1 && p->pad == 1 && nn_winograd_pays(g);
+    return !p->bf16 && p->r == 3 && p->s == 3 && p->stride == 1 && p->pad == 1 &&
+           nn_winograd_pays(g);
 }
 
 /* The same of the gradient by the input: it is the convolution of dy with kernels turned round. */
@@ -30,31 +33,29 @@ static struct nn_winograd turned(struct nn_winograd g)
     return (struct nn_winograd){.b = g.b, .h = g.h, .w = g.w, .in = g.out, .out = g.in};
 }
 
-static size_t most(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 static size_t points_bytes(const struct nn_winograd *g)
 {
-    return nn_aligned(sizeof(float) *
-                      most(nn_winograd_points(g->in, g->out), nn_winograd_points(g->out, g->in)));
+    return nn_aligned(sizeof(float) * nn_most(nn_winograd_points(g->in, g->out),
+                                              nn_winograd_points(g->out, g->in)));
 }
 
-static size_t work(const struct nn_shape *shape)
+static size_t work_in(const struct nn_shape *shape, bool bf16)
 {
-    const struct nn_patches patches = patches_of(shape);
+    const struct nn_patches patches = patches_of(shape, bf16);
     struct nn_winograd g;
     size_t sums = nn_columns_bytes(patches.b * patches.p * patches.q, patches.g);
     if (!by_winograd(&patches, &g))
-        return most(sums, nn_patches_bytes(&patches));
+        return nn_most(sums, nn_patches_bytes(&patches));
     const struct nn_winograd back = turned(g);
-    return most(sums, points_bytes(&g) + most(nn_winograd_bytes(&g), nn_winograd_bytes(&back)));
+    return nn_most(sums,
+                   points_bytes(&g) + nn_most(nn_winograd_bytes(&g), nn_winograd_bytes(&back)));
 }
 
-static enum yp_status forward(const struct nn_call *call)
+NN_BOTH_WORKS
+
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
-    const struct nn_patches patches = patches_of(call->shape);
+    const struct nn_patches patches = patches_of(call->shape, bf16);
     struct nn_winograd g;
     if (!by_winograd(&patches, &g))
         return nn_patches_to_grid(&patches, call->value[X], call->value[WEIGHTS], call->value[BIAS],
@@ -67,23 +68,20 @@ static enum yp_status forward(const struct nn_call *call)
 
 static enum yp_status input_vjp(const struct nn_call *call, const struct nn_patches *patches)
 {
-    float *dx = call->gradient[X];
     struct nn_winograd g;
-    if (by_winograd(patches, &g)) {
-        const struct nn_winograd back = turned(g);
-        nn_winograd_weights(back.in, back.out, call->value[WEIGHTS], true, call->work);
-        nn_winograd(&back, call->gradient[Y], call->work, NULL, nn_adds(call, X), dx,
-                    (char *)call->work + points_bytes(&g));
-        return YP_OK;
-    }
-    if (!nn_adds(call, X))
-        nn_zero(dx, patches->b * patches->h * patches->w * patches->c);
-    return nn_patches_to_image(patches, call->gradient[Y], call->value[WEIGHTS], dx, call->work);
+    if (!by_winograd(patches, &g))
+        return nn_patches_to_image(patches, call->gradient[Y], call->value[WEIGHTS], NULL,
+                                   nn_adds(call, X), call->gradient[X], call->work);
+    const struct nn_winograd back = turned(g);
+    nn_winograd_weights(back.in, back.out, call->value[WEIGHTS], true, call->work);
+    nn_winograd(&back, call->gradient[Y], call->work, NULL, nn_adds(call, X), call->gradient[X],
+                (char *)call->work + points_bytes(&g));
+    return YP_OK;
 }
 
 static enum yp_status weights_vjp(const struct nn_call *call, const struct nn_patches *patches)
 {
-    const float *x = call->value[X], *dy = call->gradient[Y];
+    const void *x = call->value[X], *dy = call->gradient[Y];
     const bool add = nn_adds(call, WEIGHTS);
     struct nn_winograd g;
     if (!by_winograd(patches, &g))
@@ -93,19 +91,21 @@ static enum yp_status weights_vjp(const struct nn_call *call, const struct nn_pa
     return YP_OK;
 }
 
-static enum yp_status vjp(const struct nn_call *call)
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
-    const struct nn_patches patches = patches_of(call->shape);
+    const struct nn_patches patches = patches_of(call->shape, bf16);
     enum yp_status status = YP_OK;
     if (call->gradient[X] != NULL)
         status = input_vjp(call, &patches);
     if (call->gradient[WEIGHTS] != NULL && status == YP_OK)
         status = weights_vjp(call, &patches);
     if (status == YP_OK)
-        nn_bias_vjp(call, BIAS, call->gradient[Y], false, patches.b * patches.p * patches.q,
+        nn_bias_vjp(call, BIAS, call->gradient[Y], bf16, patches.b * patches.p * patches.q,
                     patches.g, call->work);
     return status;
 }
+
+NN_BOTH_TYPES
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -129,7 +129,9 @@ const struct nn_operator nn_convolution = {
                {"medium", .size = {1, 32, 32, 32, 32, 3, 3, 128, 128}, .setting = {1, 1}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work}},
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
+                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
+                  .types = "bbfb", .gradients = "bffb", .arithmetic = YP_BF16}},
 };
 
 #else

@@ -10,20 +10,54 @@ enum { B, H, W, P, Q, R, S, C };
 #include "models/nn/fast.h"
 #include "models/nn/patches.h"
 #include "models/nn/plain.h"
+#include "models/nn/types.h"
 
-NN_LOOPS products_loops(const float *x, const float *w, size_t c, float *restrict y)
+/* Taps of one point, lines by columns of them: elements from one to the next, in the image or grid
+ * `x` and in the weights `w`. */
+struct taps {
+    const void *x, *w;
+    size_t lines, columns;
+    ptrdiff_t x_line, x_column, w_line, w_column;
+};
+
+enum { BLOCK = 256 }; /* channels whose sums are made at once */
+
+NN_LOOPS products_loops(bool bf16, const void *x, const void *w, size_t n, float *restrict sum)
+{
+    for (size_t k = 0; k < n; k++)
+        sum[k] += nn_get(x, k, bf16) * nn_get(w, k, bf16);
+}
+
+/* y = bias + the sum of x w over taps; added to what is there with `add`. */
+NN_LOOPS point_loops(bool bf16, const struct taps *t, const float *bias, bool add, size_t c,
+                     void *restrict y)
+{
+    float sum[BLOCK];
+    for (size_t from = 0; from < c; from += BLOCK) {
+        const size_t some = nn_least(BLOCK, c - from);
+        for (size_t k = 0; k < some; k++)
+            sum[k] = (bias != NULL ? bias[from + k] : 0) + (add ? nn_get(y, from + k, bf16) : 0);
+        for (size_t i = 0; i < t->lines; i++)
+            for (size_t j = 0; j < t->columns; j++) {
+                const ptrdiff_t line = (ptrdiff_t)i, column = (ptrdiff_t)j;
+                const ptrdiff_t x = line * t->x_line + column * t->x_column;
+                const ptrdiff_t w = line * t->w_line + column * t->w_column;
+                products_loops(bf16, nn_from(t->x, from + (size_t)x, bf16),
+                               nn_from(t->w, from + (size_t)w, bf16), some, sum);
+            }
+        for (size_t k = 0; k < some; k++)
+            nn_put(y, from + k, sum[k], bf16);
+    }
+}
+NN_TYPED_KERNEL(point, (const struct taps *t, const float *bias, bool add, size_t c, void *y),
+                (t, bias, add, c, y))
+
+NN_LOOPS sums_loops(bool bf16, const void *x, const void *dy, size_t c, double *restrict dw)
 {
     for (size_t k = 0; k < c; k++)
-        y[k] += x[k] * w[k];
+        dw[k] += (double)(nn_get(x, k, bf16) * nn_get(dy, k, bf16));
 }
-NN_KERNEL(products, (const float *x, const float *w, size_t c, float *y), (x, w, c, y))
-
-NN_LOOPS sums_loops(const float *x, const float *dy, size_t c, double *restrict dw)
-{
-    for (size_t k = 0; k < c; k++)
-        dw[k] += (double)(x[k] * dy[k]);
-}
-NN_KERNEL(sums, (const float *x, const float *dy, size_t c, double *dw), (x, dy, c, dw))
+NN_TYPED_KERNEL(sums, (const void *x, const void *dy, size_t c, double *dw), (x, dy, c, dw))
 
 /* Where tap `at` of point `point` lies on an axis of `size`; false: outside. */
 static bool pixel(const struct nn_shape *shape, size_t point, size_t at, size_t size, size_t *where)
@@ -32,66 +66,83 @@ static bool pixel(const struct nn_shape *shape, size_t point, size_t at, size_t 
     return *where < size; /* what is below 0 wraps */
 }
 
-/* The point whose tap `at` lies there; false: there is none. */
-static bool point_of(const struct nn_shape *shape, size_t where, size_t at, size_t points,
-                     size_t *point)
+/* Of an axis, the taps of a point that are inside: the first tap, where it lies, and how many. */
+struct reach {
+    size_t tap, at, count;
+};
+
+static struct reach taps_of_point(const struct nn_shape *shape, size_t point, size_t taps,
+                                  size_t size)
 {
-    size_t stride = (size_t)shape->setting[NN_STRIDE],
-           off = where + (size_t)shape->setting[NN_PAD] - at;
-    *point = off / stride;
-    return where + (size_t)shape->setting[NN_PAD] >= at && off % stride == 0 && *point < points;
+    const size_t start = point * (size_t)shape->setting[NN_STRIDE];
+    const size_t pad = (size_t)shape->setting[NN_PAD];
+    const size_t tap = nn_least(taps, start < pad ? pad - start : 0), at = start + tap - pad;
+    return (struct reach){tap, at, at < size ? nn_least(taps - tap, size - at) : 0};
 }
 
-static void forward_line(const struct nn_call *call, size_t line, products_kernel *add)
+/* The same of a pixel: taps are the stride apart, and points go down from the first one's. */
+static struct reach taps_of_pixel(const struct nn_shape *shape, size_t where, size_t taps,
+                                  size_t points)
+{
+    const size_t stride = (size_t)shape->setting[NN_STRIDE];
+    const size_t at = where + (size_t)shape->setting[NN_PAD];
+    /* The first tap whose point is there. */
+    const size_t beyond = at / stride < points ? 0 : at / stride - points + 1;
+    const size_t tap = at % stride + beyond * stride, point = at / stride - beyond;
+    return (struct reach){tap, point,
+                          tap < taps ? nn_least((taps - tap + stride - 1) / stride, point + 1) : 0};
+}
+
+static void forward_line(const struct nn_call *call, bool bf16, size_t line, point_kernel *kernel)
 {
     const struct nn_shape *shape = call->shape;
     const size_t *size = shape->size, c = size[C];
-    const float *x = call->value[X], *w = call->value[WEIGHTS], *bias = call->value[BIAS];
-    float *y = (float *)call->value[Y] + line * size[Q] * c;
-    size_t row, column;
-    for (size_t j = 0; j < size[Q]; j++, y += c) {
-        if (bias != NULL)
-            memcpy(y, bias, c * sizeof *y);
-        else
-            memset(y, 0, c * sizeof *y);
-        for (size_t u = 0; u < size[R]; u++) {
-            if (!pixel(shape, line % size[P], u, size[H], &row))
-                continue;
-            for (size_t v = 0; v < size[S]; v++)
-                if (pixel(shape, j, v, size[W], &column))
-                    add(x + ((line / size[P] * size[H] + row) * size[W] + column) * c,
-                        w + (u * size[S] + v) * c, c, y);
-        }
+    const struct reach row = taps_of_point(shape, line % size[P], size[R], size[H]);
+    for (size_t j = 0; j < size[Q]; j++) {
+        const struct reach column = taps_of_point(shape, j, size[S], size[W]);
+        const size_t from = ((line / size[P] * size[H] + row.at) * size[W] + column.at) * c;
+        const struct taps taps = {
+            .x = nn_from(call->value[X], from, bf16),
+            .w = nn_from(call->value[WEIGHTS], (row.tap * size[S] + column.tap) * c, bf16),
+            .lines = row.count,
+            .columns = column.count,
+            .x_line = (ptrdiff_t)(size[W] * c),
+            .x_column = (ptrdiff_t)c,
+            .w_line = (ptrdiff_t)(size[S] * c),
+            .w_column = (ptrdiff_t)c};
+        kernel(&taps, call->value[BIAS], false, c,
+               nn_from(call->value[Y], (line * size[Q] + j) * c, bf16));
     }
 }
 
-static enum yp_status forward(const struct nn_call *call)
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
     const size_t *size = call->shape->size, lines = size[B] * size[P];
-    products_kernel *add = best_products();
+    point_kernel *kernel = best_point(bf16);
     NN_PARALLEL_FOR(lines * size[Q] * size[C] > NN_FEW * NN_CHUNK, line, lines, 1,
-                    forward_line(call, line, add));
+                    forward_line(call, bf16, line, kernel));
     return YP_OK;
 }
 
-static void dx_line(const struct nn_call *call, size_t line, products_kernel *add)
+static void dx_line(const struct nn_call *call, bool bf16, size_t line, point_kernel *kernel)
 {
     const struct nn_shape *shape = call->shape;
-    const size_t *size = shape->size, c = size[C];
-    const float *dy = call->gradient[Y], *w = call->value[WEIGHTS];
-    float *dx = (float *)call->gradient[X] + line * size[W] * c;
-    size_t i, j;
-    for (size_t at = 0; at < size[W]; at++, dx += c) {
-        if (!nn_adds(call, X))
-            memset(dx, 0, c * sizeof *dx);
-        for (size_t u = 0; u < size[R]; u++) {
-            if (!point_of(shape, line % size[H], u, size[P], &i))
-                continue;
-            for (size_t v = 0; v < size[S]; v++)
-                if (point_of(shape, at, v, size[Q], &j))
-                    add(dy + ((line / size[H] * size[P] + i) * size[Q] + j) * c,
-                        w + (u * size[S] + v) * c, c, dx);
-        }
+    const size_t *size = shape->size, c = size[C], stride = (size_t)shape->setting[NN_STRIDE];
+    const struct reach row = taps_of_pixel(shape, line % size[H], size[R], size[P]);
+    for (size_t j = 0; j < size[W]; j++) {
+        const struct reach column = taps_of_pixel(shape, j, size[S], size[Q]);
+        const size_t from = ((line / size[H] * size[P] + row.at) * size[Q] + column.at) * c;
+        const struct taps taps = {
+            .x = nn_from(call->gradient[Y], from, bf16),
+            .w = nn_from(call->value[WEIGHTS], (row.tap * size[S] + column.tap) * c, bf16),
+            .lines = row.count,
+            .columns = column.count,
+            .x_line = -(ptrdiff_t)(size[Q] * c),
+            .x_column = -(ptrdiff_t)c,
+            .w_line = (ptrdiff_t)(stride * size[S] * c),
+            .w_column = (ptrdiff_t)(stride * c)};
+        kernel(&taps, NULL, nn_adds(call, X), c,
+               nn_from(call->gradient[X], (line * size[W] + j) * c, bf16));
     }
 }
 
@@ -102,12 +153,12 @@ static size_t block_of(const struct nn_shape *shape)
 }
 
 /* Sums (r, s, c) of a block of lines. */
-static void block_sums(const struct nn_call *call, size_t line, size_t end, double *sums,
+static void block_sums(const struct nn_call *call, bool bf16, size_t line, size_t end, double *sums,
                        sums_kernel *add)
 {
     const struct nn_shape *shape = call->shape;
     const size_t *size = shape->size, c = size[C];
-    const float *x = call->value[X], *dy = call->gradient[Y];
+    const void *x = call->value[X], *dy = call->gradient[Y];
     size_t row, column;
     memset(sums, 0, size[R] * size[S] * c * sizeof *sums);
     for (; line < end; line++)
@@ -117,8 +168,9 @@ static void block_sums(const struct nn_call *call, size_t line, size_t end, doub
             for (size_t at = 0; at < size[Q] * size[S]; at++) {
                 size_t j = at / size[S], v = at % size[S];
                 if (pixel(shape, j, v, size[W], &column))
-                    add(x + ((line / size[P] * size[H] + row) * size[W] + column) * c,
-                        dy + (line * size[Q] + j) * c, c, sums + (u * size[S] + v) * c);
+                    add(nn_from(x, ((line / size[P] * size[H] + row) * size[W] + column) * c, bf16),
+                        nn_from(dy, (line * size[Q] + j) * c, bf16), c,
+                        sums + (u * size[S] + v) * c);
             }
         }
 }
@@ -132,26 +184,29 @@ static size_t work(const struct nn_shape *shape)
     return sums > columns ? sums : columns;
 }
 
-static enum yp_status vjp(const struct nn_call *call)
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
     const size_t *size = call->shape->size, lines = size[B] * size[P],
                  block = block_of(call->shape);
     const size_t width = size[R] * size[S] * size[C], image = size[B] * size[H];
     double *sums = call->work;
     float *dw = call->gradient[WEIGHTS];
-    products_kernel *add = best_products();
-    sums_kernel *add_up = best_sums();
+    point_kernel *kernel = best_point(bf16);
+    sums_kernel *add_up = best_sums(bf16);
     NN_PARALLEL_FOR(image * size[W] * size[C] > NN_FEW * NN_CHUNK, line,
-                    call->gradient[X] != NULL ? image : 0, 1, dx_line(call, line, add));
-    NN_PARALLEL_FOR(
-        lines * size[Q] * size[C] > NN_FEW * NN_CHUNK, line, dw != NULL ? lines : 0, block,
-        block_sums(call, line, nn_least(lines, line + block), sums + line / block * width, add_up));
+                    call->gradient[X] != NULL ? image : 0, 1, dx_line(call, bf16, line, kernel));
+    NN_PARALLEL_FOR(lines * size[Q] * size[C] > NN_FEW * NN_CHUNK, line, dw != NULL ? lines : 0,
+                    block,
+                    block_sums(call, bf16, line, nn_least(lines, line + block),
+                               sums + line / block * width, add_up));
     if (dw != NULL)
         nn_merge(sums, nn_chunks(lines, block), width);
     nn_put_sums(call, WEIGHTS, sums, width);
-    nn_bias_vjp(call, BIAS, call->gradient[Y], false, lines * size[Q], size[C], call->work);
+    nn_bias_vjp(call, BIAS, call->gradient[Y], bf16, lines * size[Q], size[C], call->work);
     return YP_OK;
 }
+
+NN_BOTH_TYPES
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -175,7 +230,7 @@ const struct nn_operator nn_depthwise_convolution = {
                {"medium", .size = {4, 18, 18, 18, 18, 7, 7, 256}, .setting = {1, 3}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work}},
+    NN_CPU_VERSIONS(work, "bbfb", "bffb"),
 };
 
 #else

@@ -41,7 +41,7 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
     if (dtable == NULL)
         return YP_OK;
     if (!nn_adds(call, TABLE))
-        nn_zero(dtable, size[V] * size[D]);
+        nn_zero(dtable, size[V] * size[D] * sizeof(float));
     NN_PARALLEL_FOR(size[N] * size[D] > NN_FEW * NN_CHUNK, at, size[D], STRIPE, {
         for (size_t i = 0; i < size[N]; i++)
             kernel(nn_from(call->gradient[Y], i * size[D] + at, bf16),

@@ -9,81 +9,89 @@ enum { N, OUT, C, RANK };
 #include "models/nn/fast.h"
 #include "models/nn/gemm/gemm.h"
 #include "models/nn/plain.h"
+#include "models/nn/types.h"
 
-NN_LOOPS scale_loops(float factor, size_t n, float *restrict x)
+NN_LOOPS scale_loops(bool bf16, float factor, const float *x, size_t n, void *restrict y)
 {
     for (size_t i = 0; i < n; i++)
-        x[i] *= factor;
+        nn_put(y, i, factor * x[i], bf16);
 }
-NN_KERNEL(scale, (float factor, size_t n, float *x), (factor, n, x))
+NN_TYPED_KERNEL(scale, (float factor, const float *x, size_t n, void *y), (factor, x, n, y))
 
-/* The products of a call; `v` is (n, r) of its workspace. */
+/* The products of a call, those with r columns in float: `sums`; `v` (n, r). */
 enum { OF_U, OF_Y, OF_V, OF_DX, OF_DA, OF_DB, PRODUCTS };
 
-static void products_of(const struct nn_call *call, const float *v, struct nn_gemm to[PRODUCTS])
+static void products_of(const struct nn_call *call, bool bf16, const float *sums, const void *v,
+                        struct nn_gemm to[PRODUCTS])
 {
+    const enum nn_type type = bf16 ? NN_BFLOAT16 : NN_FLOAT;
     size_t n = call->shape->size[N], out = call->shape->size[OUT], c = call->shape->size[C];
     size_t r = call->shape->size[RANK];
     const void *x = call->value[X], *a = call->value[LOW], *b = call->value[HIGH];
     const void *u = call->value[U], *dy = call->gradient[Y];
-    to[OF_U] = nn_gemm_of(n, r, c, nn_rows_of(x, NN_FLOAT, c), nn_columns_of(a, NN_FLOAT, c),
-                          nn_rows_of(u, NN_FLOAT, r), false, NULL);
-    to[OF_Y] = nn_gemm_of(n, out, r, nn_rows_of(u, NN_FLOAT, r), nn_columns_of(b, NN_FLOAT, r),
-                          nn_rows_of(call->value[Y], NN_FLOAT, out), true, NULL);
-    to[OF_V] = nn_gemm_of(n, r, out, nn_rows_of(dy, NN_FLOAT, out), nn_rows_of(b, NN_FLOAT, r),
-                          nn_rows_of(v, NN_FLOAT, r), false, NULL);
-    to[OF_DX] = nn_gemm_of(n, c, r, nn_rows_of(v, NN_FLOAT, r), nn_rows_of(a, NN_FLOAT, c),
-                           nn_rows_of(call->gradient[X], NN_FLOAT, c), nn_adds(call, X), NULL);
-    to[OF_DA] = nn_gemm_of(r, c, n, nn_columns_of(v, NN_FLOAT, r), nn_rows_of(x, NN_FLOAT, c),
+    to[OF_U] = nn_gemm_of(n, r, c, nn_rows_of(x, type, c), nn_columns_of(a, type, c),
+                          nn_rows_of(sums, NN_FLOAT, r), false, NULL);
+    to[OF_Y] = nn_gemm_of(n, out, r, nn_rows_of(u, type, r), nn_columns_of(b, type, r),
+                          nn_rows_of(call->value[Y], type, out), true, NULL);
+    to[OF_V] = nn_gemm_of(n, r, out, nn_rows_of(dy, type, out), nn_rows_of(b, type, r),
+                          nn_rows_of(sums, NN_FLOAT, r), false, NULL);
+    to[OF_DX] = nn_gemm_of(n, c, r, nn_rows_of(v, type, r), nn_rows_of(a, type, c),
+                           nn_rows_of(call->gradient[X], type, c), nn_adds(call, X), NULL);
+    to[OF_DA] = nn_gemm_of(r, c, n, nn_columns_of(v, type, r), nn_rows_of(x, type, c),
                            nn_rows_of(call->gradient[LOW], NN_FLOAT, c), nn_adds(call, LOW), NULL);
     to[OF_DB] =
-        nn_gemm_of(out, r, n, nn_columns_of(dy, NN_FLOAT, out), nn_rows_of(u, NN_FLOAT, r),
+        nn_gemm_of(out, r, n, nn_columns_of(dy, type, out), nn_rows_of(u, type, r),
                    nn_rows_of(call->gradient[HIGH], NN_FLOAT, r), nn_adds(call, HIGH), NULL);
 }
 
-static size_t v_bytes(const struct nn_shape *shape)
+/* Of sums, and of v behind them. */
+static size_t low_bytes(const struct nn_shape *shape)
 {
     return nn_aligned(shape->size[N] * shape->size[RANK] * sizeof(float));
 }
 
-static size_t work(const struct nn_shape *shape)
+static size_t work_in(const struct nn_shape *shape, bool bf16)
 {
     const struct nn_call call = {.shape = shape};
     const struct nn_call more = {.shape = shape, .add = 1U << X | 1U << LOW | 1U << HIGH};
     struct nn_gemm products[2 * PRODUCTS];
-    products_of(&call, NULL, products);
-    products_of(&more, NULL, products + PRODUCTS);
-    return v_bytes(shape) + nn_gemm_most(products, 2 * PRODUCTS);
+    products_of(&call, bf16, NULL, NULL, products);
+    products_of(&more, bf16, NULL, NULL, products + PRODUCTS);
+    return 2 * low_bytes(shape) + nn_gemm_most(products, 2 * PRODUCTS);
 }
 
-static void scale_all(float factor, size_t n, float *x)
+NN_BOTH_WORKS
+
+/* y (n, r) = scale sums. */
+static void scale_all(const struct nn_shape *shape, bool bf16, const float *sums, void *y)
 {
-    scale_kernel *scale = best_scale();
+    const size_t n = shape->size[N] * shape->size[RANK];
+    scale_kernel *scale = best_scale(bf16);
     NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
-                    scale(factor, nn_least(NN_CHUNK, n - at), x + at));
+                    scale((float)shape->setting[0], sums + at, nn_least(NN_CHUNK, n - at),
+                          nn_from(y, at, bf16)));
 }
 
-static enum yp_status forward(const struct nn_call *call)
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
     const struct nn_shape *shape = call->shape;
     struct nn_gemm products[PRODUCTS];
-    products_of(call, call->work, products);
-    char *work = (char *)call->work + v_bytes(shape);
+    products_of(call, bf16, call->work, NULL, products);
+    char *work = (char *)call->work + 2 * low_bytes(shape);
     enum yp_status status = nn_gemm(&products[OF_U], work);
-    scale_all((float)shape->setting[0], shape->size[N] * shape->size[RANK], call->value[U]);
-    nn_copy(call->value[BASE], shape->size[N] * shape->size[OUT], call->value[Y]);
+    scale_all(shape, bf16, call->work, call->value[U]);
+    nn_copy(call->value[BASE], shape->size[N] * shape->size[OUT] * nn_width(bf16), call->value[Y]);
     return status == YP_OK ? nn_gemm(&products[OF_Y], work) : status;
 }
 
-static enum yp_status vjp(const struct nn_call *call)
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
     const struct nn_shape *shape = call->shape;
-    float *v = call->work;
+    char *v = (char *)call->work + low_bytes(shape), *work = v + low_bytes(shape);
     struct nn_gemm products[PRODUCTS];
-    products_of(call, v, products);
-    char *work = (char *)call->work + v_bytes(shape);
+    products_of(call, bf16, call->work, v, products);
     enum yp_status status = nn_gemm(&products[OF_V], work);
-    scale_all((float)shape->setting[0], shape->size[N] * shape->size[RANK], v);
+    scale_all(shape, bf16, call->work, v);
     if (call->gradient[X] != NULL && status == YP_OK)
         status = nn_gemm(&products[OF_DX], work);
     if (call->gradient[LOW] != NULL && status == YP_OK)
@@ -91,9 +99,12 @@ static enum yp_status vjp(const struct nn_call *call)
     if (call->gradient[HIGH] != NULL && status == YP_OK)
         status = nn_gemm(&products[OF_DB], work);
     if (call->gradient[BASE] != NULL)
-        nn_copy(call->gradient[Y], shape->size[N] * shape->size[OUT], call->gradient[BASE]);
+        nn_copy(call->gradient[Y], shape->size[N] * shape->size[OUT] * nn_width(bf16),
+                call->gradient[BASE]);
     return status;
 }
+
+NN_BOTH_TYPES
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -118,7 +129,10 @@ const struct nn_operator nn_lora = {
                {"medium", .size = {514, 1280, 1280, 8}, .setting = {2}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work}},
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
+                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
+                  .types = "bbbbbb", .gradients = "bbffb", .arithmetic = YP_BF16,
+                  .rounding = {[LOW] = 0x1p-9, [HIGH] = 0x1p-9}}}, /* of v and u */
 };
 
 #else

@@ -6,59 +6,68 @@ enum { Y, T, LOSS };
 enum { N, C };
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
+#include "models/nn/types.h"
 
-NN_LOOPS losses_loops(const float *y, const float *t, size_t rows, size_t c, float *restrict loss)
+NN_LOOPS losses_loops(bool bf16, const void *y, const void *t, size_t rows, size_t c,
+                      float *restrict loss)
 {
-    for (size_t i = 0; i < rows; i++, y += c, t += c) {
+    for (size_t i = 0; i < rows; i++) {
         float sum = 0;
 #pragma omp simd reduction(+ : sum)
-        for (size_t k = 0; k < c; k++)
-            sum += (y[k] - t[k]) * (y[k] - t[k]);
+        for (size_t k = i * c; k < (i + 1) * c; k++) {
+            float off = nn_get(y, k, bf16) - nn_get(t, k, bf16);
+            sum += off * off;
+        }
         loss[i] = sum / (float)c;
     }
 }
-NN_KERNEL(losses, (const float *y, const float *t, size_t rows, size_t c, float *loss),
-          (y, t, rows, c, loss))
+NN_TYPED_KERNEL(losses, (const void *y, const void *t, size_t rows, size_t c, float *loss),
+                (y, t, rows, c, loss))
 
 /* dy and dt, or one of them. */
-NN_LOOPS slopes_loops(const float *y, const float *t, const float *dloss, size_t rows, size_t c,
-                      float *restrict dy, float *restrict dt)
+NN_LOOPS slopes_loops(bool bf16, const void *y, const void *t, const float *dloss, size_t rows,
+                      size_t c, void *restrict dy, void *restrict dt)
 {
     for (size_t i = 0; i < rows; i++) {
         float twice = dloss[i] * 2 / (float)c;
         for (size_t k = i * c; k < (i + 1) * c && dy != NULL; k++)
-            dy[k] = twice * (y[k] - t[k]);
+            nn_put(dy, k, twice * (nn_get(y, k, bf16) - nn_get(t, k, bf16)), bf16);
         for (size_t k = i * c; k < (i + 1) * c && dt != NULL; k++)
-            dt[k] = twice * (t[k] - y[k]);
+            nn_put(dt, k, twice * (nn_get(t, k, bf16) - nn_get(y, k, bf16)), bf16);
     }
 }
-NN_KERNEL(slopes,
-          (const float *y, const float *t, const float *dloss, size_t rows, size_t c, float *dy,
-           float *dt),
-          (y, t, dloss, rows, c, dy, dt))
+NN_TYPED_KERNEL(slopes,
+                (const void *y, const void *t, const float *dloss, size_t rows, size_t c, void *dy,
+                 void *dt),
+                (y, t, dloss, rows, c, dy, dt))
 
-static enum yp_status forward(const struct nn_call *call)
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
-    const float *y = call->value[Y], *t = call->value[T];
+    const void *y = call->value[Y], *t = call->value[T];
     float *loss = call->value[LOSS];
     size_t n = call->shape->size[N], c = call->shape->size[C], rows = nn_rows(c, NN_CHUNK);
-    losses_kernel *kernel = best_losses();
+    losses_kernel *kernel = best_losses(bf16);
     NN_PARALLEL_FOR(n > NN_FEW * rows, at, n, rows,
-                    kernel(y + at * c, t + at * c, nn_least(rows, n - at), c, loss + at));
+                    kernel(nn_from(y, at * c, bf16), nn_from(t, at * c, bf16),
+                           nn_least(rows, n - at), c, loss + at));
     return YP_OK;
 }
 
-static enum yp_status vjp(const struct nn_call *call)
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
-    const float *y = call->value[Y], *t = call->value[T], *dloss = call->gradient[LOSS];
-    float *dy = call->gradient[Y], *dt = call->gradient[T];
+    const void *y = call->value[Y], *t = call->value[T];
+    const float *dloss = call->gradient[LOSS];
+    void *dy = call->gradient[Y], *dt = call->gradient[T];
     size_t n = call->shape->size[N], c = call->shape->size[C], rows = nn_rows(c, NN_CHUNK);
-    slopes_kernel *kernel = best_slopes();
+    slopes_kernel *kernel = best_slopes(bf16);
     NN_PARALLEL_FOR(n > NN_FEW * rows, at, n, rows,
-                    kernel(y + at * c, t + at * c, dloss + at, nn_least(rows, n - at), c,
-                           dy != NULL ? dy + at * c : NULL, dt != NULL ? dt + at * c : NULL));
+                    kernel(nn_from(y, at * c, bf16), nn_from(t, at * c, bf16), dloss + at,
+                           nn_least(rows, n - at), c, dy != NULL ? nn_from(dy, at * c, bf16) : NULL,
+                           dt != NULL ? nn_from(dt, at * c, bf16) : NULL));
     return YP_OK;
 }
+
+NN_BOTH_TYPES
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -78,7 +87,7 @@ const struct nn_operator nn_mse = {
                {"medium", .size = {16384, 200}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp}},
+    NN_CPU_VERSIONS(NULL, "bbf", "bbf"),
 };
 
 #else

@@ -6,34 +6,37 @@ enum { X, Y };
 enum { B, T, D, M };
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
+#include "models/nn/types.h"
 
+/* Element of x where image b's rows begin. */
 static size_t place(const struct nn_shape *shape, size_t b)
 {
     return (b * shape->size[T] + (size_t)shape->setting[0]) * shape->size[D];
 }
 
-static enum yp_status forward(const struct nn_call *call)
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
     const size_t *size = call->shape->size, count = size[M] * size[D];
-    const float *x = call->value[X];
-    float *y = call->value[Y];
     for (size_t b = 0; b < size[B]; b++)
-        nn_copy(x + place(call->shape, b), count, y + b * count);
+        nn_copy(nn_from(call->value[X], place(call->shape, b), bf16), count * nn_width(bf16),
+                nn_from(call->value[Y], b * count, bf16));
     return YP_OK;
 }
 
-static enum yp_status vjp(const struct nn_call *call)
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
     const size_t *size = call->shape->size, count = size[M] * size[D];
-    const float *dy = call->gradient[Y];
-    float *dx = call->gradient[X];
+    void *dx = call->gradient[X];
     if (dx == NULL)
         return YP_OK;
-    nn_zero(dx, size[B] * size[T] * size[D]);
+    nn_zero(dx, size[B] * size[T] * size[D] * nn_width(bf16));
     for (size_t b = 0; b < size[B]; b++)
-        nn_copy(dy + b * count, count, dx + place(call->shape, b));
+        nn_copy(nn_from(call->gradient[Y], b * count, bf16), count * nn_width(bf16),
+                nn_from(dx, place(call->shape, b), bf16));
     return YP_OK;
 }
+
+NN_BOTH_TYPES
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -53,7 +56,7 @@ const struct nn_operator nn_slice = {
                {"medium", .size = {4, 257, 1280, 256}, .setting = {1}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp}},
+    NN_CPU_VERSIONS(NULL, "bb", "bb"),
 };
 
 #else

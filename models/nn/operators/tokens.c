@@ -8,36 +8,41 @@ enum { X, FIRST, POSITION, Y };
 enum { B, T, D, P };
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
+#include "models/nn/types.h"
 
-NN_LOOPS sums_loops(const float *a, const float *b, size_t n, float *restrict y)
+/* y = x + position; x is a row of images or, where it is the first one, of floats. */
+NN_LOOPS row_loops(bool bf16, const void *x, const float *first, const float *position, size_t n,
+                   void *restrict y)
 {
     for (size_t i = 0; i < n; i++)
-        y[i] = a[i] + b[i];
+        nn_put(y, i, (first != NULL ? first[i] : nn_get(x, i, bf16)) + position[i], bf16);
 }
-NN_KERNEL(sums, (const float *a, const float *b, size_t n, float *y), (a, b, n, y))
+NN_TYPED_KERNEL(row, (const void *x, const float *first, const float *position, size_t n, void *y),
+                (x, first, position, n, y))
 
-static enum yp_status forward(const struct nn_call *call)
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
     const size_t t = call->shape->size[T], d = call->shape->size[D],
                  rows = call->shape->size[B] * t;
-    const float *x = call->value[X], *first = call->value[FIRST], *position = call->value[POSITION];
-    float *y = call->value[Y];
-    sums_kernel *sums = best_sums();
-    NN_PARALLEL_FOR(rows * d > NN_FEW * NN_CHUNK, i, rows, 1,
-                    sums(i % t == 0 ? first : x + (i / t * (t - 1) + i % t - 1) * d,
-                         position + i % t * d, d, y + i * d));
+    const float *first = call->value[FIRST], *position = call->value[POSITION];
+    row_kernel *row = best_row(bf16);
+    NN_PARALLEL_FOR(rows * d > NN_FEW * NN_CHUNK, i, rows, 1, {
+        const size_t from = i % t > 0 ? i / t * (t - 1) + i % t - 1 : 0;
+        row(nn_from(call->value[X], from * d, bf16), i % t == 0 ? first : NULL,
+            position + i % t * d, d, nn_from(call->value[Y], i * d, bf16));
+    });
     return YP_OK;
 }
 
 /* The sums over images of row k of dy. */
-static void row_sums(const struct nn_call *call, size_t k, float *first, float *position)
+static void row_sums(const struct nn_call *call, bool bf16, size_t k, float *first, float *position)
 {
     const size_t b = call->shape->size[B], t = call->shape->size[T], d = call->shape->size[D];
-    const float *dy = call->gradient[Y];
+    const void *dy = call->gradient[Y];
     for (size_t c = 0; c < d; c++) {
         double sum = 0;
         for (size_t i = 0; i < b; i++)
-            sum += (double)dy[(i * t + k) * d + c];
+            sum += (double)nn_get(dy, (i * t + k) * d + c, bf16);
         if (k == 0 && first != NULL)
             first[c] = (float)(sum + (nn_adds(call, FIRST) ? (double)first[c] : 0));
         if (position != NULL)
@@ -46,17 +51,19 @@ static void row_sums(const struct nn_call *call, size_t k, float *first, float *
     }
 }
 
-static enum yp_status vjp(const struct nn_call *call)
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
     const size_t b = call->shape->size[B], t = call->shape->size[T], d = call->shape->size[D];
-    const float *dy = call->gradient[Y];
-    float *dx = call->gradient[X];
-    for (size_t i = 0; i < b && dx != NULL; i++)
-        nn_copy(dy + (i * t + 1) * d, (t - 1) * d, dx + i * (t - 1) * d);
+    const size_t count = (t - 1) * d;
+    for (size_t i = 0; i < b && call->gradient[X] != NULL; i++)
+        nn_copy(nn_from(call->gradient[Y], (i * t + 1) * d, bf16), count * nn_width(bf16),
+                nn_from(call->gradient[X], i * count, bf16));
     NN_PARALLEL_FOR(b * t * d > NN_FEW * NN_CHUNK, k, t, 1,
-                    row_sums(call, k, call->gradient[FIRST], call->gradient[POSITION]));
+                    row_sums(call, bf16, k, call->gradient[FIRST], call->gradient[POSITION]));
     return YP_OK;
 }
+
+NN_BOTH_TYPES
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -77,7 +84,7 @@ const struct nn_operator nn_tokens = {
                {"medium", .size = {4, 257, 1280, 256}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp}},
+    NN_CPU_VERSIONS(NULL, "bffb", "bffb"),
 };
 
 #else

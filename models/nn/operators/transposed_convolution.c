@@ -13,48 +13,46 @@ enum { B, H, W, P, Q, R, S, C, K };
 #include "models/nn/plain.h"
 
 /* y is the image, x the grid. */
-static struct nn_patches patches_of(const struct nn_shape *shape)
+static struct nn_patches patches_of(const struct nn_shape *shape, bool bf16)
 {
-    return nn_patches_of(shape, shape->size[K], shape->size[C]);
+    struct nn_patches patches = nn_patches_of(shape, shape->size[K], shape->size[C]);
+    patches.bf16 = bf16;
+    return patches;
 }
 
-static size_t work(const struct nn_shape *shape)
+static size_t work_in(const struct nn_shape *shape, bool bf16)
 {
-    const struct nn_patches patches = patches_of(shape);
-    size_t products = nn_patches_bytes(&patches);
-    size_t sums = nn_columns_bytes(patches.b * patches.h * patches.w, patches.c);
-    return sums > products ? sums : products;
+    const struct nn_patches patches = patches_of(shape, bf16);
+    return nn_most(nn_columns_bytes(patches.b * patches.h * patches.w, patches.c),
+                   nn_patches_bytes(&patches));
 }
 
-static enum yp_status forward(const struct nn_call *call)
+NN_BOTH_WORKS
+
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
-    const struct nn_patches patches = patches_of(call->shape);
-    const float *bias = call->value[BIAS];
-    float *y = call->value[Y];
-    size_t pixels = patches.b * patches.h * patches.w, k = patches.c;
-    nn_zero(y, bias == NULL ? pixels * k : 0);
-    NN_PARALLEL_FOR(pixels * k > NN_FEW * NN_CHUNK, i, bias != NULL ? pixels : 0, 1,
-                    memcpy(y + i * k, bias, k * sizeof *y));
-    return nn_patches_to_image(&patches, call->value[X], call->value[WEIGHTS], y, call->work);
+    const struct nn_patches patches = patches_of(call->shape, bf16);
+    return nn_patches_to_image(&patches, call->value[X], call->value[WEIGHTS], call->value[BIAS],
+                               false, call->value[Y], call->work);
 }
 
-static enum yp_status vjp(const struct nn_call *call)
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
-    const struct nn_patches patches = patches_of(call->shape);
-    const float *dy = call->gradient[Y];
-    float *dx = call->gradient[X], *dweights = call->gradient[WEIGHTS];
+    const struct nn_patches patches = patches_of(call->shape, bf16);
+    const void *dy = call->gradient[Y];
     enum yp_status status = YP_OK;
-    if (dx != NULL)
-        status = nn_patches_to_grid(&patches, dy, call->value[WEIGHTS], NULL, nn_adds(call, X), dx,
-                                    call->work);
-    if (dweights != NULL && status == YP_OK)
+    if (call->gradient[X] != NULL)
+        status = nn_patches_to_grid(&patches, dy, call->value[WEIGHTS], NULL, nn_adds(call, X),
+                                    call->gradient[X], call->work);
+    if (call->gradient[WEIGHTS] != NULL && status == YP_OK)
         status = nn_patches_to_weights(&patches, dy, call->value[X], nn_adds(call, WEIGHTS),
-                                       dweights, call->work);
+                                       call->gradient[WEIGHTS], call->work);
     if (status == YP_OK)
-        nn_bias_vjp(call, BIAS, dy, false, patches.b * patches.h * patches.w, patches.c,
-                    call->work);
+        nn_bias_vjp(call, BIAS, dy, bf16, patches.b * patches.h * patches.w, patches.c, call->work);
     return status;
 }
+
+NN_BOTH_TYPES
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -78,7 +76,9 @@ const struct nn_operator nn_transposed_convolution = {
                {"medium", .size = {1, 32, 32, 16, 16, 4, 4, 64, 32}, .setting = {2, 1}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work}},
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
+                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
+                  .types = "bbfb", .gradients = "bffb", .arithmetic = YP_BF16}},
 };
 
 #else

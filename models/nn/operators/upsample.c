@@ -7,8 +7,10 @@
 enum { X, Y };
 enum { B, H, W, C, P, Q };
 enum { CORNERS };
+#include "models/nn/convert.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
+#include "models/nn/types.h"
 
 /* Where point `i` of `points` lies among `size`: beside `*low`, and how far towards `*high`. */
 static double between(size_t i, size_t points, size_t size, bool corners, size_t *low, size_t *high)
@@ -23,80 +25,99 @@ static double between(size_t i, size_t points, size_t size, bool corners, size_t
 }
 
 /* y = (1 - t) low + t high, twice. */
-NN_LOOPS blend_loops(const float *const *corner, const float *share, size_t c, float *restrict y)
-{
-    const float *a = corner[0], *b = corner[1], *d = corner[2], *e = corner[3];
-    for (size_t k = 0; k < c; k++)
-        y[k] = share[0] * a[k] + share[1] * b[k] + share[2] * d[k] + share[3] * e[k];
-}
-NN_KERNEL(blend, (const float *const *corner, const float *share, size_t c, float *y),
-          (corner, share, c, y))
-
-NN_LOOPS add_loops(const float *dy, float share, size_t c, float *restrict dx)
+NN_LOOPS blend_loops(bool bf16, const void *const *corner, const float *share, size_t c,
+                     void *restrict y)
 {
     for (size_t k = 0; k < c; k++)
-        dx[k] += share * dy[k];
+        nn_put(y, k,
+               share[0] * nn_get(corner[0], k, bf16) + share[1] * nn_get(corner[1], k, bf16) +
+                   share[2] * nn_get(corner[2], k, bf16) + share[3] * nn_get(corner[3], k, bf16),
+               bf16);
 }
-NN_KERNEL(add, (const float *dy, float share, size_t c, float *dx), (dy, share, c, dx))
+NN_TYPED_KERNEL(blend, (const void *const *corner, const float *share, size_t c, void *y),
+                (corner, share, c, y))
 
-static void forward_line(const struct nn_call *call, size_t line, blend_kernel *blend)
+NN_LOOPS add_loops(bool bf16, const void *dy, float share, size_t c, float *restrict sums)
+{
+    for (size_t k = 0; k < c; k++)
+        sums[k] += share * nn_get(dy, k, bf16);
+}
+NN_TYPED_KERNEL(add, (const void *dy, float share, size_t c, float *sums), (dy, share, c, sums))
+
+static void forward_line(const struct nn_call *call, bool bf16, size_t line, blend_kernel *blend)
 {
     const size_t *size = call->shape->size, c = size[C];
     const bool corners = call->shape->setting[CORNERS] != 0;
-    const float *x = (const float *)call->value[X] + line / size[P] * size[H] * size[W] * c;
-    float *y = (float *)call->value[Y] + line * size[Q] * c;
+    const size_t image = line / size[P] * size[H] * size[W] * c;
     size_t up, down, left, right;
     const float below = (float)between(line % size[P], size[P], size[H], corners, &up, &down);
-    for (size_t j = 0; j < size[Q]; j++, y += c) {
+    for (size_t j = 0; j < size[Q]; j++) {
         const float beside = (float)between(j, size[Q], size[W], corners, &left, &right);
-        const float *corner[] = {x + (up * size[W] + left) * c, x + (up * size[W] + right) * c,
-                                 x + (down * size[W] + left) * c, x + (down * size[W] + right) * c};
+        const size_t at[] = {up * size[W] + left, up * size[W] + right, down * size[W] + left,
+                             down * size[W] + right};
+        const void *corner[4];
+        for (int k = 0; k < 4; k++)
+            corner[k] = nn_from(call->value[X], image + at[k] * c, bf16);
         const float share[] = {(1 - below) * (1 - beside), (1 - below) * beside,
                                below * (1 - beside), below * beside};
-        blend(corner, share, c, y);
+        blend(corner, share, c, nn_from(call->value[Y], (line * size[Q] + j) * c, bf16));
     }
 }
 
-static enum yp_status forward(const struct nn_call *call)
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
     const size_t *size = call->shape->size, lines = size[B] * size[P];
-    blend_kernel *blend = best_blend();
+    blend_kernel *blend = best_blend(bf16);
     NN_PARALLEL_FOR(lines * size[Q] * size[C] > NN_FEW * NN_CHUNK, line, lines, 1,
-                    forward_line(call, line, blend));
+                    forward_line(call, bf16, line, blend));
     return YP_OK;
+}
+
+/* Sums in float, of gradients in bf16. */
+static size_t work_bf16(const struct nn_shape *shape)
+{
+    const size_t *size = shape->size;
+    return size[B] * size[H] * size[W] * size[C] * sizeof(float);
 }
 
 /* To one line of dx what the lines of dy that lie beside it have for it, in their order. */
-static void dx_line(const struct nn_call *call, size_t line, add_kernel *add)
+static void dx_line(const struct nn_call *call, bool bf16, size_t line, add_kernel *add)
 {
-    const size_t *size = call->shape->size, c = size[C], at = line % size[H];
+    const size_t *size = call->shape->size, c = size[C], at = line % size[H], width = size[W] * c;
     const bool corners = call->shape->setting[CORNERS] != 0;
-    float *dx = (float *)call->gradient[X] + line * size[W] * c;
+    void *dx = nn_from(call->gradient[X], line * width, bf16);
+    float *sums = bf16 ? (float *)call->work + line * width : dx;
     size_t up, down, left, right;
     if (!nn_adds(call, X))
-        memset(dx, 0, size[W] * c * sizeof *dx);
+        memset(sums, 0, width * sizeof *sums);
+    else if (bf16)
+        nn_widen(dx, width, sums);
     for (size_t i = 0; i < size[P]; i++) {
         const float below = (float)between(i, size[P], size[H], corners, &up, &down);
         const float of_line = (up == at ? 1 - below : 0) + (down == at ? below : 0);
-        const float *dy =
-            (const float *)call->gradient[Y] + (line / size[H] * size[P] + i) * size[Q] * c;
-        for (size_t j = 0; j < size[Q] && of_line > 0; j++, dy += c) {
+        const size_t from = (line / size[H] * size[P] + i) * size[Q];
+        for (size_t j = 0; j < size[Q] && of_line > 0; j++) {
+            const void *dy = nn_from(call->gradient[Y], (from + j) * c, bf16);
             const float beside = (float)between(j, size[Q], size[W], corners, &left, &right);
-            add(dy, of_line * (1 - beside), c, dx + left * c);
-            add(dy, of_line * beside, c, dx + right * c);
+            add(dy, of_line * (1 - beside), c, sums + left * c);
+            add(dy, of_line * beside, c, sums + right * c);
         }
     }
+    if (bf16)
+        nn_narrow(sums, width, dx);
 }
 
-static enum yp_status vjp(const struct nn_call *call)
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
     const size_t *size = call->shape->size;
     const size_t lines = call->gradient[X] != NULL ? size[B] * size[H] : 0;
-    add_kernel *add = best_add();
+    add_kernel *add = best_add(bf16);
     NN_PARALLEL_FOR(lines * size[W] * size[C] > NN_FEW * NN_CHUNK, line, lines, 1,
-                    dx_line(call, line, add));
+                    dx_line(call, bf16, line, add));
     return YP_OK;
 }
+
+NN_BOTH_TYPES
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -117,7 +138,9 @@ const struct nn_operator nn_upsample = {
                {"medium", .size = {1, 18, 18, 256, 256, 256}, .setting = {0}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp}},
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp},
+                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
+                  .types = "bb", .gradients = "bb"}},
 };
 
 #else
