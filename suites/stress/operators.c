@@ -75,6 +75,7 @@ static const struct {
     {"attention", {"wide", .size = {1, 4, 1, 129}, .setting = {1}}},
     {"convolution", {"tiles", .size = {3, 9, 7, 9, 7, 3, 3, 17, 70}, .setting = {1, 1}}},
     {"convolution", {"many", .size = {2, 42, 38, 42, 38, 3, 3, 16, 16}, .setting = {1, 1}}},
+    {"convolution", {"halved", .size = {2, 47, 57, 24, 29, 3, 3, 17, 70}, .setting = {2, 1}}},
     {"convolution", {"far", .size = {1, 9, 9, 4, 4, 7, 7, 5, 6}, .setting = {2, 2}}},
     {"convolution", {"lines", .size = {2, 130, 128, 63, 62, 7, 7, 4, 5}, .setting = {2, 1}}},
     {"convolution", {"pixels", .size = {2, 5, 3, 5, 3, 1, 1, 7, 6}, .setting = {1, 0}}},

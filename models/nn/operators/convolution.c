@@ -19,36 +19,35 @@ static struct nn_patches patches_of(const struct nn_shape *shape, bool bf16)
     return patches;
 }
 
-/* Whether Winograd's way takes it, and its sizes. */
-static bool by_winograd(const struct nn_patches *p, struct nn_winograd *g)
+/* Whether Winograd's way takes it, and its sizes; `back`: those of the gradient by the input. */
+static bool by_winograd(const struct nn_patches *p, bool back, struct nn_winograd *g)
 {
-    *g = (struct nn_winograd){.b = p->b, .h = p->h, .w = p->w, .in = p->c, .out = p->g};
-    return !p->bf16 && p->r == 3 && p->s == 3 && p->stride == 1 && p->pad == 1 &&
+    *g = (struct nn_winograd){.b = p->b,
+                              .h = p->h,
+                              .w = p->w,
+                              .in = back ? p->g : p->c,
+                              .out = back ? p->c : p->g,
+                              .stride = p->stride,
+                              .back = back};
+    return !p->bf16 && p->r == 3 && p->s == 3 && p->stride <= 2 && p->pad == 1 &&
            nn_winograd_pays(g);
-}
-
-/* The same of the gradient by the input: it is the convolution of dy with kernels turned round. */
-static struct nn_winograd turned(struct nn_winograd g)
-{
-    return (struct nn_winograd){.b = g.b, .h = g.h, .w = g.w, .in = g.out, .out = g.in};
 }
 
 static size_t points_bytes(const struct nn_winograd *g)
 {
-    return nn_aligned(sizeof(float) * nn_most(nn_winograd_points(g->in, g->out),
-                                              nn_winograd_points(g->out, g->in)));
+    return nn_aligned(sizeof(float) * nn_winograd_points(g));
 }
 
 static size_t work_in(const struct nn_shape *shape, bool bf16)
 {
     const struct nn_patches patches = patches_of(shape, bf16);
-    struct nn_winograd g;
+    struct nn_winograd g, back;
     size_t sums = nn_columns_bytes(patches.b * patches.p * patches.q, patches.g);
-    if (!by_winograd(&patches, &g))
+    if (!by_winograd(&patches, false, &g))
         return nn_most(sums, nn_patches_bytes(&patches));
-    const struct nn_winograd back = turned(g);
-    return nn_most(sums,
-                   points_bytes(&g) + nn_most(nn_winograd_bytes(&g), nn_winograd_bytes(&back)));
+    by_winograd(&patches, true, &back);
+    return nn_most(sums, nn_most(points_bytes(&g) + nn_winograd_bytes(&g),
+                                 points_bytes(&back) + nn_winograd_bytes(&back)));
 }
 
 NN_BOTH_WORKS
@@ -57,10 +56,10 @@ static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
     const struct nn_patches patches = patches_of(call->shape, bf16);
     struct nn_winograd g;
-    if (!by_winograd(&patches, &g))
+    if (!by_winograd(&patches, false, &g))
         return nn_patches_to_grid(&patches, call->value[X], call->value[WEIGHTS], call->value[BIAS],
                                   false, call->value[Y], call->work);
-    nn_winograd_weights(g.in, g.out, call->value[WEIGHTS], false, call->work);
+    nn_winograd_weights(&g, call->value[WEIGHTS], call->work);
     nn_winograd(&g, call->value[X], call->work, call->value[BIAS], false, call->value[Y],
                 (char *)call->work + points_bytes(&g));
     return YP_OK;
@@ -69,12 +68,11 @@ static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 static enum yp_status input_vjp(const struct nn_call *call, const struct nn_patches *patches)
 {
     struct nn_winograd g;
-    if (!by_winograd(patches, &g))
+    if (!by_winograd(patches, true, &g))
         return nn_patches_to_image(patches, call->gradient[Y], call->value[WEIGHTS], NULL,
                                    nn_adds(call, X), call->gradient[X], call->work);
-    const struct nn_winograd back = turned(g);
-    nn_winograd_weights(back.in, back.out, call->value[WEIGHTS], true, call->work);
-    nn_winograd(&back, call->gradient[Y], call->work, NULL, nn_adds(call, X), call->gradient[X],
+    nn_winograd_weights(&g, call->value[WEIGHTS], call->work);
+    nn_winograd(&g, call->gradient[Y], call->work, NULL, nn_adds(call, X), call->gradient[X],
                 (char *)call->work + points_bytes(&g));
     return YP_OK;
 }
@@ -84,7 +82,7 @@ static enum yp_status weights_vjp(const struct nn_call *call, const struct nn_pa
     const void *x = call->value[X], *dy = call->gradient[Y];
     const bool add = nn_adds(call, WEIGHTS);
     struct nn_winograd g;
-    if (!by_winograd(patches, &g))
+    if (!by_winograd(patches, false, &g))
         return nn_patches_to_weights(patches, x, dy, add, call->gradient[WEIGHTS], call->work);
     nn_winograd_gradient(&g, x, dy, add, call->gradient[WEIGHTS], call->work,
                          (char *)call->work + points_bytes(&g));

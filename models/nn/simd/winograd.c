@@ -9,10 +9,12 @@
 #include <stdint.h>
 #include <string.h>
 
-#define NEAR 0.625F
+#define NEAR 0.625F /* stride 1 */
 #define FAR 1.5F
+#define NEAR_2 0.5F /* stride 2 */
+#define FAR_2 1.2F
 
-enum { SIDE = 4, POINTS = 36, PANEL = 64, BLOCK = 24, GRADIENT_BLOCK = 96, GROUP = 16 };
+enum { PANEL = 64, GRADIENT_BLOCK = 96, GROUP = 16 };
 
 /* -- windows ---------------------------------------------------------------------------------- */
 
@@ -24,12 +26,36 @@ struct window {
     size_t top, bottom, left, right;
 };
 
-struct kernels {
-    void (*to_points)(const struct window *w, size_t n, float *points, size_t step);
-    void (*across_points)(const struct window *w, size_t n, float *points, size_t step);
-    void (*from_points)(const float *points, size_t step, size_t n, const float *bias, bool add,
-                        const struct window *w);
+/* What becomes of results: bias, or NULL, and whether they are added to what is there. */
+struct ending {
+    const float *bias;
+    bool add;
 };
+
+/* By form. Of x, of dy and of results. */
+enum { SAME, DOWN, UP, FORMS };
+struct kernels {
+    void (*to_points[FORMS])(const struct window *w, size_t n, float *points, size_t step);
+    void (*across_points[UP])(const struct window *w, size_t n, float *points, size_t step);
+    void (*from_points[FORMS])(const float *points, size_t step, size_t n, const struct ending *end,
+                               const struct window *w);
+    /* By stride - 1; windows of 3 x 3 taps. */
+    void (*weights_to_points[2])(const struct window *w, size_t n, float *points, size_t step);
+    void (*weights_from_points[2])(const float *points, size_t step, size_t n,
+                                   const struct ending *end, const struct window *w);
+    /* to (columns, rows) = from (rows, columns) transposed, or added to it. */
+    void (*transpose)(const float *from, size_t from_row, size_t rows, size_t columns, bool add,
+                      float *to, size_t to_row);
+};
+
+/* A tile of results, `side` pixels square at multiples of that, is made of a window of `window`
+ * pixels square, the first one `before` pixels above and left of a multiple of `step`. `along`
+ * points an axis; `block` tiles at once. */
+static const struct form {
+    size_t window, before, step, side, along, block;
+} forms[] = {[SAME] = {.window = 6, .before = 1, .step = 4, .side = 4, .along = 6, .block = 24},
+             [DOWN] = {.window = 9, .before = 1, .step = 8, .side = 4, .along = 9, .block = 12},
+             [UP] = {.window = 5, .before = 0, .step = 4, .side = 8, .along = 9, .block = 12}};
 
 #define V_SOURCE "models/nn/simd/winograd.inc"
 #include "base/simd/vector_sets.h"
@@ -40,33 +66,65 @@ static const struct kernels *best(void)
     return ypi_simd_best(versions, sizeof versions / sizeof *versions);
 }
 
-static size_t tiles_along(size_t pixels)
+static int form_of(const struct nn_winograd *g)
 {
-    return (pixels + SIDE - 1) / SIDE;
+    return g->stride == 1 ? SAME : g->back ? UP : DOWN;
+}
+
+static size_t points_of(const struct nn_winograd *g)
+{
+    const size_t along = forms[form_of(g)].along;
+    return along * along;
+}
+
+/* Of the image's axis, on the grid. */
+static size_t grid_of(const struct nn_winograd *g, size_t pixels)
+{
+    return (pixels + g->stride - 1) / g->stride;
+}
+
+/* A tile is 4 x 4 of the grid. */
+static size_t tiles_along(const struct nn_winograd *g, size_t pixels)
+{
+    return (grid_of(g, pixels) + 3) / 4;
 }
 
 static size_t tiles_of(const struct nn_winograd *g)
 {
-    return g->b * tiles_along(g->h) * tiles_along(g->w);
+    return g->b * tiles_along(g, g->h) * tiles_along(g, g->w);
 }
 
-/* Of an image (b, h, w, channels): the window of `side` pixels whose first one is `before` pixels
- * above and left of the tile's. */
-static struct window window_of(const struct nn_winograd *g, const float *image, size_t channels,
-                               size_t tile, size_t side, size_t before)
+/* Of the image or the grid, with `channels`: the square of `side` pixels, the first one `before`
+ * pixels above and left of the tile's, which are `step` apart. */
+static struct window window_of(const struct nn_winograd *g, const float *image, bool grid,
+                               size_t channels, size_t tile, size_t side, size_t before,
+                               size_t step)
 {
-    const size_t across = tiles_along(g->w), down = tiles_along(g->h);
-    const size_t row = tile / across % down * SIDE, column = tile % across * SIDE;
-    const size_t first = (tile / across / down * g->h + row) * g->w + column;
-    const ptrdiff_t back = (ptrdiff_t)(before * (g->w + 1));
+    const size_t h = grid ? grid_of(g, g->h) : g->h, w = grid ? grid_of(g, g->w) : g->w;
+    const size_t across = tiles_along(g, g->w), down = tiles_along(g, g->h);
+    const size_t row = tile / across % down * step, column = tile % across * step;
+    const size_t first = (tile / across / down * h + row) * w + column;
+    const ptrdiff_t back = (ptrdiff_t)(before * (w + 1));
     return (struct window){.image = (float *)(uintptr_t)image +
                                     ((ptrdiff_t)first - back) * (ptrdiff_t)channels,
-                           .line = g->w * channels,
+                           .line = w * channels,
                            .channels = channels,
                            .top = row < before ? before - row : 0,
-                           .bottom = nn_least(side, g->h + before - row),
+                           .bottom = nn_least(side, h + before - row),
                            .left = column < before ? before - column : 0,
-                           .right = nn_least(side, g->w + before - column)};
+                           .right = nn_least(side, w + before - column)};
+}
+
+static struct window window_of_x(const struct nn_winograd *g, const float *x, size_t tile)
+{
+    const struct form *f = &forms[form_of(g)];
+    return window_of(g, x, g->back, g->in, tile, f->window, f->before, f->step);
+}
+
+static struct window window_of_y(const struct nn_winograd *g, const float *y, size_t tile)
+{
+    const size_t side = forms[form_of(g)].side;
+    return window_of(g, y, !g->back, g->out, tile, side, 0, side);
 }
 
 /* -- weights ---------------------------------------------------------------------------------- */
@@ -83,129 +141,97 @@ static size_t point_step(size_t rows, size_t columns)
     return rows * columns + GROUP;
 }
 
-static size_t weight_step(size_t in, size_t out)
+static size_t weight_step(const struct nn_winograd *g)
 {
-    return point_step(panels_of(out) * in, PANEL);
+    return point_step(panels_of(g->out) * g->in, PANEL);
 }
 
-size_t nn_winograd_points(size_t in, size_t out)
+size_t nn_winograd_points(const struct nn_winograd *g)
 {
-    return POINTS * weight_step(in, out);
+    return points_of(g) * weight_step(g);
 }
 
-/* G of the points: powers of the point over the product of its distances to the others. */
-static void factors(float to[6][3])
-{
-    const double a = (double)NEAR * (double)NEAR, b = (double)FAR * (double)FAR;
-    const double point[] = {0, (double)NEAR, -(double)NEAR, (double)FAR, -(double)FAR};
-    const double over[] = {a * b, 2 * a * (a - b), 2 * a * (a - b), 2 * b * (b - a),
-                           2 * b * (b - a)};
-    for (int i = 0; i < 5; i++) {
-        to[i][0] = (float)(1 / over[i]);
-        to[i][1] = (float)(point[i] / over[i]);
-        to[i][2] = (float)(point[i] * point[i] / over[i]);
-    }
-    to[5][0] = to[5][1] = 0;
-    to[5][2] = 1;
-}
-
-/* points = G g G^T for PANEL pairs of channels; g (3, 3, PANEL). */
-NN_LOOPS forth_loops(const float *g, const float (*factor)[3], float *restrict points, size_t step)
-{
-    float half[6][3][PANEL];
-    for (size_t i = 0; i < 6; i++)
-        for (size_t v = 0; v < 3; v++)
-            for (size_t k = 0; k < PANEL; k++)
-                half[i][v][k] = factor[i][0] * g[v * PANEL + k] +
-                                factor[i][1] * g[(3 + v) * PANEL + k] +
-                                factor[i][2] * g[(6 + v) * PANEL + k];
-    for (size_t i = 0; i < 6; i++)
-        for (size_t j = 0; j < 6; j++)
-            for (size_t k = 0; k < PANEL; k++)
-                points[(i * 6 + j) * step + k] = factor[j][0] * half[i][0][k] +
-                                                 factor[j][1] * half[i][1][k] +
-                                                 factor[j][2] * half[i][2][k];
-}
-NN_KERNEL(forth, (const float *g, const float (*factor)[3], float *points, size_t step),
-          (g, factor, points, step))
-
-/* g = G^T points G. */
-NN_LOOPS back_loops(const float *points, const float (*factor)[3], size_t step, float *restrict g)
-{
-    float half[3][6][PANEL];
-    memset(half, 0, sizeof half);
-    for (size_t i = 0; i < 6; i++)
-        for (size_t u = 0; u < 3; u++)
-            for (size_t j = 0; j < 6; j++)
-                for (size_t k = 0; k < PANEL; k++)
-                    half[u][j][k] += factor[i][u] * points[(i * 6 + j) * step + k];
-    for (size_t u = 0; u < 3; u++)
-        for (size_t v = 0; v < 3; v++)
-            for (size_t k = 0; k < PANEL; k++) {
-                float sum = 0;
-                for (size_t j = 0; j < 6; j++)
-                    sum += factor[j][v] * half[u][j][k];
-                g[(u * 3 + v) * PANEL + k] = sum;
-            }
-}
-NN_KERNEL(back, (const float *points, const float (*factor)[3], size_t step, float *g),
-          (points, factor, step, g))
-
-/* Where weights (out, 3, 3, in) have tap `tap` of a pair; `backward`: those (in, 3, 3, out), whose
+/* Where weights (out, 3, 3, in) have tap `tap` of a pair; back: those (in, 3, 3, out), whose
  * kernels are turned by half a circle. */
-static size_t place_of(size_t in, size_t out, size_t i, size_t o, size_t tap, bool backward)
+static size_t place_of(const struct nn_winograd *g, size_t i, size_t o, size_t tap)
 {
-    return backward ? (i * 9 + 8 - tap) * out + o : (o * 9 + tap) * in + i;
+    return g->back ? (i * 9 + 8 - tap) * g->out + o : (o * 9 + tap) * g->in + i;
 }
 
-void nn_winograd_weights(size_t in, size_t out, const float *weights, bool backward, float *points)
+/* Taps of PANEL outputs beside each other. */
+typedef float panel_taps[9][PANEL];
+
+static struct window window_of_taps(const float *first, ptrdiff_t tap)
 {
-    const size_t step = weight_step(in, out), groups = (in + GROUP - 1) / GROUP;
-    float factor[6][3];
-    factors(factor);
-    forth_kernel *forth = best_forth();
-    NN_PARALLEL_FOR(in * out > NN_CHUNK, job, panels_of(out) * groups, 1, {
-        float g[GROUP][9][PANEL];
-        const size_t first = job / groups * PANEL, wide = nn_least(PANEL, out - first);
-        const size_t from = job % groups * GROUP, some = nn_least(GROUP, in - from);
-        memset(g, 0, sizeof g);
-        for (size_t o = 0; o < wide; o++)
-            for (size_t tap = 0; tap < 9; tap++)
-                for (size_t i = 0; i < some; i++)
-                    g[i][tap][o] = weights[place_of(in, out, from + i, first + o, tap, backward)];
-        for (size_t i = 0; i < some; i++)
-            forth(&g[i][0][0], (const float(*)[3])factor,
-                  points + (first / PANEL * in + from + i) * PANEL, step);
-    });
+    return (struct window){.image = (float *)(uintptr_t)first,
+                           .line = (size_t)(3 * tap),
+                           .channels = (size_t)tap,
+                           .bottom = 3,
+                           .right = 3};
 }
 
-static void weights_back(size_t in, size_t out, const float *points, bool add, float *weights)
+/* Some inputs' weights to a panel's outputs at the points. */
+static void group_to_points(const struct nn_winograd *g, const struct kernels *kernels,
+                            const float *weights, size_t panel, size_t from, float *points)
 {
-    const size_t step = weight_step(in, out), groups = (in + GROUP - 1) / GROUP;
-    float factor[6][3];
-    factors(factor);
-    back_kernel *back = best_back();
-    NN_PARALLEL_FOR(in * out > NN_CHUNK, job, panels_of(out) * groups, 1, {
-        float g[GROUP][9][PANEL];
-        const size_t first = job / groups * PANEL, wide = nn_least(PANEL, out - first);
-        const size_t from = job % groups * GROUP, some = nn_least(GROUP, in - from);
-        for (size_t i = 0; i < some; i++)
-            back(points + (first / PANEL * in + from + i) * PANEL, (const float(*)[3])factor, step,
-                 &g[i][0][0]);
-        for (size_t o = 0; o < wide; o++)
-            for (size_t tap = 0; tap < 9; tap++)
-                for (size_t i = 0; i < some; i++) {
-                    float *to = weights + place_of(in, out, from + i, first + o, tap, false);
-                    *to = add ? *to + g[i][tap][o] : g[i][tap][o];
-                }
-    });
+    const size_t first = panel * PANEL, wide = nn_least(PANEL, g->out - first);
+    const size_t some = nn_least(GROUP, g->in - from);
+    panel_taps taps[GROUP];
+    for (size_t tap = 0; tap < 9 && !g->back; tap++)
+        kernels->transpose(weights + place_of(g, from, first, tap), 9 * g->in, wide, some, false,
+                           &taps[0][tap][0], 9 * PANEL);
+    for (size_t i = 0; i < some; i++) {
+        const struct window w =
+            g->back ? window_of_taps(weights + place_of(g, from + i, first, 0), -(ptrdiff_t)g->out)
+                    : window_of_taps(&taps[i][0][0], PANEL);
+        kernels->weights_to_points[g->stride - 1](
+            &w, wide, points + (panel * g->in + from + i) * PANEL, weight_step(g));
+    }
+}
+
+void nn_winograd_weights(const struct nn_winograd *g, const float *weights, float *points)
+{
+    const size_t groups = (g->in + GROUP - 1) / GROUP;
+    const struct kernels *kernels = best();
+    NN_PARALLEL_FOR(
+        g->in * g->out > NN_CHUNK, job, panels_of(g->out) * groups, 1,
+        group_to_points(g, kernels, weights, job / groups, job % groups * GROUP, points));
+}
+
+static void group_from_points(const struct nn_winograd *g, const struct kernels *kernels,
+                              const float *points, size_t panel, size_t from, bool add,
+                              float *weights)
+{
+    const size_t first = panel * PANEL, wide = nn_least(PANEL, g->out - first);
+    const size_t some = nn_least(GROUP, g->in - from);
+    const struct ending end = {NULL, false};
+    panel_taps taps[GROUP];
+    for (size_t i = 0; i < some; i++) {
+        const struct window w = window_of_taps(&taps[i][0][0], PANEL);
+        kernels->weights_from_points[g->stride - 1](points + (panel * g->in + from + i) * PANEL,
+                                                    weight_step(g), wide, &end, &w);
+    }
+    for (size_t tap = 0; tap < 9; tap++)
+        kernels->transpose(&taps[0][tap][0], 9 * PANEL, some, wide, add,
+                           weights + place_of(g, from, first, tap), 9 * g->in);
+}
+
+static void weights_back(const struct nn_winograd *g, const float *points, bool add, float *weights)
+{
+    const size_t groups = (g->in + GROUP - 1) / GROUP;
+    const struct kernels *kernels = best();
+    NN_PARALLEL_FOR(
+        g->in * g->out > NN_CHUNK, job, panels_of(g->out) * groups, 1,
+        group_from_points(g, kernels, points, job / groups, job % groups * GROUP, add, weights));
 }
 
 /* -- passes ----------------------------------------------------------------------------------- */
 
 bool nn_winograd_pays(const struct nn_winograd *g)
 {
-    return g->in >= 16 && g->out >= 16 && g->h >= SIDE && g->w >= SIDE;
+    /* With stride 2 a tile saves but 63 multiplications, and weights at 81 points are written. */
+    return g->in >= 16 && g->out >= 16 && grid_of(g, g->h) >= 4 && grid_of(g, g->w) >= 4 &&
+           (g->stride == 1 || tiles_of(g) >= 96);
 }
 
 /* Tiles at once. Where there are enough, each thread has blocks of its own, and what it makes stays
@@ -226,16 +252,22 @@ static struct plan plan_of(const struct nn_winograd *g, size_t block)
     return plan;
 }
 
-static size_t plan_floats(const struct plan *plan)
+/* Of what nn_winograd() makes. */
+static struct plan plan_forward(const struct nn_winograd *g)
 {
-    return POINTS * (plan->in_step + plan->out_step);
+    return plan_of(g, forms[form_of(g)].block);
+}
+
+static size_t plan_floats(const struct nn_winograd *g, const struct plan *plan)
+{
+    return points_of(g) * (plan->in_step + plan->out_step);
 }
 
 size_t nn_winograd_bytes(const struct nn_winograd *g)
 {
-    const struct plan forward = plan_of(g, BLOCK), gradient = plan_of(g, GRADIENT_BLOCK);
-    const size_t own = plan_floats(&forward) * (forward.shared ? 1 : forward.threads);
-    const size_t all = plan_floats(&gradient);
+    const struct plan forward = plan_forward(g), gradient = plan_of(g, GRADIENT_BLOCK);
+    const size_t own = plan_floats(g, &forward) * (forward.shared ? 1 : forward.threads);
+    const size_t all = plan_floats(g, &gradient);
     return nn_aligned((own > all ? own : all) * sizeof(float));
 }
 
@@ -245,15 +277,15 @@ struct pass {
     const struct nn_winograd *g;
     const struct plan *plan;
     const struct kernels *kernels;
-    const float *x, *points, *bias;
-    bool add;
+    const float *x, *points;
+    struct ending end;
     float *y;
 };
 
 static void tile_to_points(const struct pass *s, size_t first, size_t tile, float *in)
 {
-    const struct window w = window_of(s->g, s->x, s->g->in, first + tile, SIDE + 2, 1);
-    s->kernels->to_points(&w, s->g->in, in + tile * s->g->in, s->plan->in_step);
+    const struct window w = window_of_x(s->g, s->x, first + tile);
+    s->kernels->to_points[form_of(s->g)](&w, s->g->in, in + tile * s->g->in, s->plan->in_step);
 }
 
 static void product_at(const struct pass *s, size_t count, size_t point, size_t panel,
@@ -267,7 +299,7 @@ static void product_at(const struct pass *s, size_t count, size_t point, size_t 
         .a = in + point * s->plan->in_step,
         .a_row = c,
         .a_column = 1,
-        .b = s->points + point * weight_step(c, s->g->out) + panel * c * PANEL,
+        .b = s->points + point * weight_step(s->g) + panel * c * PANEL,
         .b_row = PANEL,
         .c = out + point * s->plan->out_step + panel * s->plan->block * PANEL,
         .c_row = PANEL};
@@ -277,11 +309,13 @@ static void product_at(const struct pass *s, size_t count, size_t point, size_t 
 static void tile_from_points(const struct pass *s, size_t first, size_t tile, const float *out)
 {
     for (size_t panel = 0; panel < panels_of(s->g->out); panel++) {
-        struct window w = window_of(s->g, s->y, s->g->out, first + tile, SIDE, 0);
+        struct window w = window_of_y(s->g, s->y, first + tile);
+        struct ending end = s->end;
         w.image += panel * PANEL;
-        s->kernels->from_points(out + (panel * s->plan->block + tile) * PANEL, s->plan->out_step,
-                                nn_least(PANEL, s->g->out - panel * PANEL),
-                                s->bias != NULL ? s->bias + panel * PANEL : NULL, s->add, &w);
+        end.bias = end.bias != NULL ? end.bias + panel * PANEL : NULL;
+        s->kernels->from_points[form_of(s->g)](
+            out + (panel * s->plan->block + tile) * PANEL, s->plan->out_step,
+            nn_least(PANEL, s->g->out - panel * PANEL), &end, &w);
     }
 }
 
@@ -289,10 +323,10 @@ static void tile_from_points(const struct pass *s, size_t first, size_t tile, co
 static void own_block(const struct pass *s, size_t first, float *in)
 {
     const size_t count = nn_least(s->plan->block, s->plan->tiles - first);
-    float *out = in + POINTS * s->plan->in_step;
+    float *out = in + points_of(s->g) * s->plan->in_step;
     for (size_t tile = 0; tile < count; tile++)
         tile_to_points(s, first, tile, in);
-    for (size_t point = 0; point < POINTS; point++)
+    for (size_t point = 0; point < points_of(s->g); point++)
         for (size_t panel = 0; panel < panels_of(s->g->out); panel++)
             product_at(s, count, point, panel, in, out);
     for (size_t tile = 0; tile < count; tile++)
@@ -304,14 +338,14 @@ static void shared_block(const struct pass *s, size_t first, float *in)
 {
     const size_t count = nn_least(s->plan->block, s->plan->tiles - first);
     const size_t panels = panels_of(s->g->out);
-    float *out = in + POINTS * s->plan->in_step;
+    float *out = in + points_of(s->g) * s->plan->in_step;
 #pragma omp parallel
     {
 #pragma omp for schedule(static)
         for (size_t tile = 0; tile < count; tile++)
             tile_to_points(s, first, tile, in);
 #pragma omp for schedule(static)
-        for (size_t job = 0; job < POINTS * panels; job++)
+        for (size_t job = 0; job < points_of(s->g) * panels; job++)
             product_at(s, count, job / panels, job % panels, in, out);
 #pragma omp for schedule(static)
         for (size_t tile = 0; tile < count; tile++)
@@ -322,8 +356,8 @@ static void shared_block(const struct pass *s, size_t first, float *in)
 void nn_winograd(const struct nn_winograd *g, const float *x, const float *points,
                  const float *bias, bool add, float *y, void *work)
 {
-    const struct plan plan = plan_of(g, BLOCK);
-    const struct pass pass = {g, &plan, best(), x, points, bias, add, y};
+    const struct plan plan = plan_forward(g);
+    const struct pass pass = {g, &plan, best(), x, points, {bias, add}, y};
     if (plan.shared) {
         for (size_t first = 0; first < plan.tiles; first += plan.block)
             shared_block(&pass, first, work);
@@ -331,7 +365,8 @@ void nn_winograd(const struct nn_winograd *g, const float *x, const float *point
     }
     NN_PARALLEL_FOR(
         plan.threads > 1, first, plan.tiles, plan.block,
-        own_block(&pass, first, (float *)work + (size_t)omp_get_thread_num() * plan_floats(&plan)));
+        own_block(&pass, first,
+                  (float *)work + (size_t)omp_get_thread_num() * plan_floats(g, &plan)));
 }
 
 /* -- the gradient by weights ------------------------------------------------------------------ */
@@ -340,10 +375,11 @@ static void tile_across_points(const struct pass *s, size_t first, size_t tile, 
                                float *out)
 {
     for (size_t panel = 0; panel < panels_of(s->g->out); panel++) {
-        struct window w = window_of(s->g, dy, s->g->out, first + tile, SIDE, 0);
+        struct window w = window_of_y(s->g, dy, first + tile);
         w.image += panel * PANEL;
-        s->kernels->across_points(&w, nn_least(PANEL, s->g->out - panel * PANEL),
-                                  out + (panel * s->plan->block + tile) * PANEL, s->plan->out_step);
+        s->kernels->across_points[form_of(s->g)](&w, nn_least(PANEL, s->g->out - panel * PANEL),
+                                                 out + (panel * s->plan->block + tile) * PANEL,
+                                                 s->plan->out_step);
     }
 }
 
@@ -361,7 +397,7 @@ static void add_product(const struct pass *s, size_t count, size_t point, size_t
         .a_column = c,
         .b = out + point * s->plan->out_step + panel * s->plan->block * PANEL,
         .b_row = PANEL,
-        .c = points + point * weight_step(c, s->g->out) + panel * c * PANEL,
+        .c = points + point * weight_step(s->g) + panel * c * PANEL,
         .c_row = PANEL,
         .add = add};
     nn_small_product(&product);
@@ -373,7 +409,7 @@ void nn_winograd_gradient(const struct nn_winograd *g, const float *x, const flo
     const struct plan plan = plan_of(g, GRADIENT_BLOCK);
     const struct pass pass = {.g = g, .plan = &plan, .kernels = best(), .x = x};
     const size_t panels = panels_of(g->out);
-    float *in = work, *out = in + POINTS * plan.in_step;
+    float *in = work, *out = in + points_of(g) * plan.in_step;
     for (size_t first = 0; first < plan.tiles; first += plan.block) {
         const size_t count = nn_least(plan.block, plan.tiles - first);
 #pragma omp parallel
@@ -384,9 +420,9 @@ void nn_winograd_gradient(const struct nn_winograd *g, const float *x, const flo
                 tile_across_points(&pass, first, tile, dy, out);
             }
 #pragma omp for schedule(static)
-            for (size_t job = 0; job < POINTS * panels; job++)
+            for (size_t job = 0; job < points_of(g) * panels; job++)
                 add_product(&pass, count, job / panels, job % panels, in, out, points, first > 0);
         }
     }
-    weights_back(g->in, g->out, points, add, dweights);
+    weights_back(g, points, add, dweights);
 }

@@ -1,28 +1,35 @@
-/* Convolutions of 3 x 3 with stride 1 and a border of 1, by Winograd's minimal filtering F(4 x 4, 3
- * x 3): a tile of 4 x 4 results takes 36 multiplications a pair of channels instead of 144 (Lavin
- * and Gray, "Fast algorithms for convolutional neural networks", 2016). Results at the points 0,
- * +-5/8,
- * +-3/2 and infinity are about twice as far off as a plain sum in float; the usual points 0, +-1,
- * +-2 are four times as far off. In float on the CPU, images with channels last, any sizes. */
+/* Convolutions of 3 x 3 with a border of 1 by Winograd's minimal filtering (Lavin and Gray, "Fast
+ * algorithms for convolutional neural networks", 2016), in float on the CPU, images with channels
+ * last, any sizes.
+ *
+ * Stride 1, F(4 x 4, 3 x 3): a tile of 4 x 4 results takes 36 multiplications a pair of channels
+ * instead of 144. Results at the points 0, +-5/8, +-3/2 and infinity are about twice as far off as
+ * a plain sum in float; the usual points 0, +-1, +-2 are four times as far off.
+ *
+ * Stride 2: along an axis, pixels of the grid meet the middle tap, 4 multiplications for 4 results,
+ * and the pixels beside them the outer two, F(4, 2) at +-1/2, +-6/5 and infinity, 5
+ * multiplications: 81 a tile and pair instead of 144. The error is that of a plain sum. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* y (b, h, w, out) of x (b, h, w, in). */
+/* Of images (b, h, w) and a grid (b, p, q), p = (h + 1) / 2 with stride 2 and h with stride 1: the
+ * convolution y (grid, out) of x (image, in); `back`: its gradient by its input, y (image, out) of
+ * x (grid, in), where `in` are the convolution's outputs. */
 struct nn_winograd {
-    size_t b, h, w, in, out;
+    size_t b, h, w, in, out, stride;
+    bool back;
 };
 
 /* Whether it is the faster way: there are channels and pixels enough. */
 bool nn_winograd_pays(const struct nn_winograd *g);
 
 /* Weights at the points: floats. */
-size_t nn_winograd_points(size_t in, size_t out);
+size_t nn_winograd_points(const struct nn_winograd *g);
 
-/* From weights (out, 3, 3, in) of a convolution; `backward`: from those (in, 3, 3, out) of the
- * convolution whose gradient by its input is wanted, so that `in` are its outputs. */
-void nn_winograd_weights(size_t in, size_t out, const float *weights, bool backward, float *points);
+/* From weights (out, 3, 3, in); `back`: (in, 3, 3, out). */
+void nn_winograd_weights(const struct nn_winograd *g, const float *weights, float *points);
 
 /* Workspace in bytes, aligned to 64, with as many threads as OpenMP gives now. */
 size_t nn_winograd_bytes(const struct nn_winograd *g);
@@ -31,7 +38,7 @@ size_t nn_winograd_bytes(const struct nn_winograd *g);
 void nn_winograd(const struct nn_winograd *g, const float *x, const float *points,
                  const float *bias, bool add, float *y, void *work);
 
-/* dweights (out, 3, 3, in) of x and dy (b, h, w, out), added to what is there with `add`. `points`
- * holds nn_winograd_points() and is overwritten. */
+/* dweights (out, 3, 3, in) of x (image, in) and dy (grid, out), added to what is there with `add`;
+ * not `back`. `points` holds nn_winograd_points() and is overwritten. */
 void nn_winograd_gradient(const struct nn_winograd *g, const float *x, const float *dy, bool add,
                           float *dweights, float *points, void *work);
