@@ -81,13 +81,17 @@ static int take(const struct ypi_arguments *a, int argc, char **argv, int i)
         ypi_usage_error(argc, argv, i + 1, "%s%s needs a value", dashes, name);
         return 0;
     }
-    char *allowed = ypi_option_set(a->values, option, value);
-    if (allowed != NULL) {
-        ypi_usage_error(argc, argv, i + words - 1, "%s%s is '%s': must be %s", dashes, name, value,
-                        allowed);
-        words = 0;
+    while (value != NULL) {
+        char *allowed = ypi_option_set(a->values, option, value);
+        if (allowed != NULL) {
+            ypi_usage_error(argc, argv, i + words - 1, "%s%s is '%s': must be %s", dashes, name,
+                            value, allowed);
+            free(allowed);
+            return 0;
+        }
+        const bool more = option->several && i + words < argc && argv[i + words][0] != '-';
+        value = more ? argv[i + words++] : NULL;
     }
-    free(allowed);
     return words;
 }
 

@@ -31,6 +31,7 @@ struct ypi_option {
     int again;            /* place in the line that does the same again; 0: no part of it */
     double min, max, off; /* see the kinds */
     bool zero_is_off;     /* of YPI_OPTION_REAL: 0 is `off` too */
+    bool several;         /* words up to the next option are more values, each set in turn */
     const char *choices;  /* words, separated by blanks */
     const char *allowed;  /* printed for a bad value; NULL: made of kind and limits */
     bool (*check)(const char *text); /* of texts; NULL: all are allowed */

@@ -19,7 +19,17 @@ struct values {
     double real;
     char *text, *path;
     const char *word;
+    int numbers; /* digits, in their order */
 };
+
+static char *add_digit(void *values, const struct ypi_option *option, const char *text)
+{
+    int *numbers = (void *)((char *)values + option->offset);
+    if (text[0] < '0' || text[0] > '9' || text[1] != '\0')
+        return ypi_strdup("a digit");
+    *numbers = 10 * *numbers + text[0] - '0';
+    return NULL;
+}
 
 #define AT(kind_, field) .kind = YPI_OPTION_##kind_, .offset = offsetof(struct values, field)
 
@@ -35,6 +45,7 @@ static const struct ypi_option options[] = {
     {"text", AT(TEXT, text)},
     {"path", AT(PATH, path)},
     {"word", AT(WORD, word)},
+    {"digits", .value = "N", AT(OWN, numbers), .read = add_digit, .several = true},
     YPI_OPTIONS_END,
 };
 
@@ -87,6 +98,29 @@ Test(arguments, all_kinds)
     cr_expect_str_eq(other, "-f", "behind -- all are words");
 }
 
+Test(arguments, several_values_of_one_option)
+{
+    static const struct {
+        const char *words;
+        int numbers;
+        const char *other;
+    } table[] = {{"--digits|1|2|3|-f", 123, NULL},
+                 {"--digits=4|5", 45, NULL},
+                 {"--digits|6|--digits|7|8", 678, NULL},
+                 {"-f|--digits|9|--|5", 9, "5"}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct values v;
+        const char *other = NULL;
+        bool ok = false;
+        const char *output = read_words(table[i].words, &v, &other, &ok);
+        cr_expect(ok, "%s: %s", table[i].words, output);
+        cr_expect_eq(v.numbers, table[i].numbers, "%s: %d", table[i].words, v.numbers);
+        cr_expect((other == NULL) == (table[i].other == NULL) &&
+                      (other == NULL || strcmp(other, table[i].other) == 0),
+                  "%s", table[i].words);
+    }
+}
+
 Test(arguments, many_words_are_kept_in_their_order)
 {
     struct values v = {0};
@@ -125,6 +159,8 @@ Test(arguments, what_is_refused)
         {"--real-one=0", "--real-one is '0': must be a number above 0, or off", 17},
         {"--real-one=inf", "--real-one is 'inf': must be a number above 0, or off", 17},
         {"--path=", "--path is '': must be the path of a file", 17},
+        {"--digits", "--digits needs a value", 26},
+        {"--digits|1|x|2", "--digits is 'x': must be a digit", 28},
         {"a|b", "b: one word too many", 19},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
