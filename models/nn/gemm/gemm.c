@@ -104,3 +104,8 @@ enum yp_status nn_gemm(const struct nn_gemm *gemm, void *work)
     return ypi_onednn_takes(gemm, omp_get_max_threads(), &bytes) ? ypi_onednn_gemm(gemm, work)
                                                                  : blas_gemm(gemm, work);
 }
+
+void nn_gemm_forget(void)
+{
+    ypi_onednn_forget();
+}

@@ -34,6 +34,10 @@ size_t nn_gemm_most(const struct nn_gemm *products, size_t count);
 /* YP_OUT_OF_MEMORY, YP_UNSUPPORTED: what oneDNN has to say. `work` is aligned to 64 bytes. */
 enum yp_status nn_gemm(const struct nn_gemm *gemm, void *work);
 
+/* Gives back the code that was made for the shapes so far, megabytes of it; no product may run
+ * meanwhile. The next one of each shape makes its own again. */
+void nn_gemm_forget(void);
+
 /* A dense matrix as it lies in memory, and its transpose. */
 static inline struct nn_matrix nn_rows_of(const void *at, enum nn_type type, size_t columns)
 {

@@ -20,6 +20,8 @@
 
 #define FUNCTIONS(FUNCTION) \
     FUNCTION(dnnl_set_max_cpu_isa) \
+    FUNCTION(dnnl_get_primitive_cache_capacity) \
+    FUNCTION(dnnl_set_primitive_cache_capacity) \
     FUNCTION(dnnl_engine_create) \
     FUNCTION(dnnl_stream_create) \
     FUNCTION(dnnl_memory_desc_get_size) \
@@ -383,7 +385,25 @@ enum yp_status ypi_onednn_gemm(const struct nn_gemm *gemm, void *work)
                         gemm->m, gemm->k, gemm->k, gemm->n, (int)status);
 }
 
+/* oneDNN keeps primitives, too: its cache is emptied by having no room. */
+void ypi_onednn_forget(void)
+{
+    int capacity = 0;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < PRODUCTS && there; i++)
+        release(&products[i]);
+    if (there && lib.dnnl_get_primitive_cache_capacity(&capacity) == dnnl_success) {
+        (void)lib.dnnl_set_primitive_cache_capacity(0);
+        (void)lib.dnnl_set_primitive_cache_capacity(capacity);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 #else
+void ypi_onednn_forget(void)
+{
+}
+
 bool ypi_onednn_takes(const struct nn_gemm *gemm, int threads, size_t *bytes)
 {
     (void)gemm, (void)threads, (void)bytes;

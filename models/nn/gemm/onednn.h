@@ -8,3 +8,5 @@
 bool ypi_onednn_takes(const struct nn_gemm *gemm, int threads, size_t *bytes);
 
 enum yp_status ypi_onednn_gemm(const struct nn_gemm *gemm, void *work);
+
+void ypi_onednn_forget(void); /* nn_gemm_forget() */

@@ -189,3 +189,16 @@ Test(nn_gemm, shapes_take_the_place_of_others)
             destroy(&p);
         }
 }
+
+/* What was made for a shape is made anew. */
+Test(nn_gemm, products_after_all_was_forgotten)
+{
+    nn_gemm_forget();
+    for (int round = 0; round < 3; round++) {
+        struct problem p = problem_of(70, 300, 90, 0);
+        run(&p);
+        check_result(&p, "again", 0);
+        destroy(&p);
+        nn_gemm_forget();
+    }
+}
