@@ -120,41 +120,66 @@ void mock_initialise(size_t width, uint64_t seed, float *parameters, float *stat
             statistics[t.offset + k] = t.part == MOCK_VARIANCE ? 1 : 0;
 }
 
+static double get(const void *vector, bool wide, size_t i)
+{
+    return wide ? ((const double *)vector)[i] : (double)((const float *)vector)[i];
+}
+
+static void put(void *vector, bool wide, size_t i, double value)
+{
+    if (wide)
+        ((double *)vector)[i] = value;
+    else
+        ((float *)vector)[i] = (float)value;
+}
+
 /* The layer's parts, in the order of enum mock_part. */
-static const float *find(size_t width, const float *parameters, const float *statistics, int layer,
-                         enum mock_part part)
+static const void *find(size_t width, bool wide, const void *parameters, const void *statistics,
+                        int layer, enum mock_part part)
 {
     const bool statistic = part >= MOCK_MEAN;
+    const char *vector = statistic ? statistics : parameters;
     struct mock_tensor t;
     for (size_t i = 0;
          statistic ? mock_statistic(width, i, &t) : mock_parameter(width, false, i, &t); i++)
         if (t.layer == layer && t.part == part)
-            return (statistic ? statistics : parameters) + t.offset;
+            return vector + t.offset * (wide ? sizeof(double) : sizeof(float));
     return NULL;
 }
 
-void mock_fold(size_t width, const float *parameters, const float *statistics, float *folded)
+static void fold(size_t width, bool wide, const void *parameters, const void *statistics,
+                 void *folded)
 {
     struct mock_tensor t;
     for (size_t i = 0; mock_parameter(width, true, i, &t); i++) {
         const struct mock_layer layer = mock_layer(width, t.layer);
-        const float *part[MOCK_VARIANCE + 1];
+        const void *part[MOCK_VARIANCE + 1];
         for (int k = 0; k <= MOCK_VARIANCE; k++)
-            part[k] = find(width, parameters, statistics, t.layer, (enum mock_part)k);
+            part[k] = find(width, wide, parameters, statistics, t.layer, (enum mock_part)k);
         for (size_t k = 0; k < t.count; k++) {
             /* The output that the element belongs to: the first axis, or the last one. */
             const size_t o =
                 layer.transposed || t.part == MOCK_BIAS ? k % layer.out : k / (t.count / layer.out);
-            const double from = (double)part[t.part][k];
-            const double r = layer.norm ? (double)part[MOCK_GAIN][o] /
-                                              sqrt((double)part[MOCK_VARIANCE][o] + MOCK_EPS)
+            const double r = layer.norm ? get(part[MOCK_GAIN], wide, o) /
+                                              sqrt(get(part[MOCK_VARIANCE], wide, o) + MOCK_EPS)
                                         : 1;
-            double value = r * from;
+            double value = r * get(part[t.part], wide, k);
             if (t.part == MOCK_BIAS && layer.norm)
-                value += (double)part[MOCK_SHIFT][o] - r * (double)part[MOCK_MEAN][o];
-            folded[t.offset + k] = (float)value;
+                value += get(part[MOCK_SHIFT], wide, o) - r * get(part[MOCK_MEAN], wide, o);
+            put(folded, wide, t.offset + k, value);
         }
     }
+}
+
+void mock_fold(size_t width, const float *parameters, const float *statistics, float *folded)
+{
+    fold(width, false, parameters, statistics, folded);
+}
+
+void mock_fold_oracle(size_t width, const double *parameters, const double *statistics,
+                      double *folded)
+{
+    fold(width, true, parameters, statistics, folded);
 }
 
 /* -- the model --------------------------------------------------------------------------------- */
@@ -331,34 +356,36 @@ enum yp_status mock_pass(struct mock *mock, const void *parameters, void *gradie
 }
 
 /* Moments of layer i to the host: mean and r. */
-static enum yp_status fetch(const struct mock *mock, int i, size_t count, float *mean, float *r)
+static enum yp_status fetch(const struct mock *mock, int i, size_t bytes, void *mean, void *r)
 {
-    enum yp_status status = yp_device_copy(
-        mock->o.device, mean, nn_model_value(mock->model, mock->means[i]), count * sizeof *mean);
+    const int tensor = mock->means[i];
+    enum yp_status status =
+        yp_device_copy(mock->o.device, mean, nn_model_value(mock->model, tensor), bytes);
     return status == YP_OK
-               ? yp_device_copy(mock->o.device, r, nn_model_value(mock->model, mock->means[i] + 1),
-                                count * sizeof *r)
+               ? yp_device_copy(mock->o.device, r, nn_model_value(mock->model, tensor + 1), bytes)
                : status;
 }
 
-enum yp_status mock_update_statistics(const struct mock *mock, float *statistics)
+enum yp_status mock_update_statistics(const struct mock *mock, void *statistics)
 {
     enum { MOST = 8 * 1024 }; /* channels: 8 times the largest width */
-    float mean[MOST], r[MOST];
+    const bool wide = mock->o.oracle;
+    double mean[MOST], r[MOST]; /* or as many floats */
     struct mock_tensor t;
     enum yp_status status = YP_OK;
-    if (mock->o.pass != NN_MODEL_GRADIENT || mock->o.oracle)
-        return yp_set_error(YP_INVALID, "mock_update_statistics: the pass has no norms in float");
+    if (mock->o.pass != NN_MODEL_GRADIENT)
+        return yp_set_error(YP_INVALID, "mock_update_statistics: the pass has no norms");
     for (size_t i = 0; mock_statistic(mock->o.width, i, &t) && status == YP_OK; i++) {
         const size_t side = mock_side(mock->o.tile, t.layer);
         const double n = (double)(mock->o.batch * side * side);
-        status = fetch(mock, t.layer, t.count, mean, r);
+        status = fetch(mock, t.layer, t.count * (wide ? sizeof(double) : sizeof(float)), mean, r);
         for (size_t k = 0; k < t.count && status == YP_OK; k++) {
-            const double variance = fmax(1 / ((double)r[k] * (double)r[k]) - MOCK_EPS, 0);
+            const double root = get(r, wide, k);
+            const double variance = fmax(1 / (root * root) - MOCK_EPS, 0);
             const double now =
-                t.part == MOCK_MEAN ? (double)mean[k] : variance * (n > 1 ? n / (n - 1) : 1);
-            float *to = &statistics[t.offset + k];
-            *to = (float)((1 - MOCK_MOMENTUM) * (double)*to + MOCK_MOMENTUM * now);
+                t.part == MOCK_MEAN ? get(mean, wide, k) : variance * (n > 1 ? n / (n - 1) : 1);
+            const double before = get(statistics, wide, t.offset + k);
+            put(statistics, wide, t.offset + k, (1 - MOCK_MOMENTUM) * before + MOCK_MOMENTUM * now);
         }
     }
     return status;

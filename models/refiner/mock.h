@@ -85,6 +85,8 @@ void mock_initialise(size_t width, uint64_t seed, float *parameters, float *stat
 /* Folds each norm with its running statistics into its convolution: with r = gain / sqrt(variance +
  * eps), weight' = r weight and bias' = r (bias - mean) + shift, per output. In double. */
 void mock_fold(size_t width, const float *parameters, const float *statistics, float *folded);
+void mock_fold_oracle(size_t width, const double *parameters, const double *statistics,
+                      double *folded);
 
 /* -- the model -------------------------------------------------------------------------------- */
 
@@ -115,5 +117,6 @@ const void *mock_result(const struct mock *mock);
 enum yp_status mock_pass(struct mock *mock, const void *parameters, void *gradient, unsigned flags);
 
 /* Moves running statistics, on the host, towards those of the last pass of training: each becomes
- * 0.9 of itself and 0.1 of the batch's, whose variance is divided by one less than its pixels. */
-enum yp_status mock_update_statistics(const struct mock *mock, float *statistics);
+ * 0.9 of itself and 0.1 of the batch's, whose variance is divided by one less than its pixels.
+ * Floats, or doubles of an oracle. */
+enum yp_status mock_update_statistics(const struct mock *mock, void *statistics);

@@ -9,36 +9,14 @@ every tensor) in float, or in double. Those under tests/usage/lm are made by it 
 
 import json
 import os
-import struct
 import sys
 
 import torch
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "data")]
 from model import Model  # noqa: E402
-
-TYPES = {torch.float64: "F64", torch.float32: "F32"}
-
-
-def save(path, tensors):
-    """Named tensors as .safetensors."""
-    header, at, parts = {}, 0, []
-    for name, tensor in tensors.items():
-        part = tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
-        header[name] = {"dtype": TYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [at, at + len(part)]}
-        parts.append(part)
-        at += len(part)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + b"".join(parts))
-
-
-def save_tokens(path, tokens):
-    text = f"{{'descr': '<i8', 'fortran_order': False, 'shape': {tuple(tokens.shape)}, }}"
-    text += " " * (-(10 + len(text) + 1) % 64) + "\n"
-    with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + tokens.numpy().tobytes())
+from torch_files import save, save_npy  # noqa: E402
 
 
 def main(folder, double, sizes):
@@ -61,7 +39,7 @@ def main(folder, double, sizes):
                    "num_layers": layers, "num_heads": heads, "rope_theta": 10000.0}, file)
         file.write("\n")
     save(os.path.join(folder, "weights.safetensors"), {n: p.float() for n, p in model.state_dict().items()})
-    save_tokens(os.path.join(folder, "tokens.npy"), tokens)
+    save_npy(os.path.join(folder, "tokens.npy"), tokens)
     save(os.path.join(folder, "expected.safetensors"),
          {"logits": model(tokens[:, :-1]), "loss": loss, **{f"{n}.grad": p.grad for n, p in model.named_parameters()}})
 
