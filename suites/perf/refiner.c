@@ -1,6 +1,7 @@
 /* The refiner by tile size and batch, in inference and in training: time, memory, and how much of
  * the machine it uses. */
 #include "base/random/stream.h"
+#include "models/nn/convert.h"
 #include "models/refiner/mock.h"
 #include "models/train/optimiser.h"
 
@@ -31,6 +32,20 @@ static void send(struct yp_case *t, void *to, const float *from, size_t count)
     yp_ok(t, yp_device_copy(yp_device(t), to, from, count * sizeof *from));
 }
 
+/* An image of bells in the precision's type. */
+static void send_bells(struct yp_case *t, const struct work *w, uint64_t purpose, size_t count,
+                       void *to)
+{
+    const float *x = bell(t, purpose, count);
+    if (w->o.precision != NN_BF16) {
+        send(t, to, x, count);
+        return;
+    }
+    uint16_t *small = yp_alloc_host(t, count * sizeof *small);
+    nn_narrow(x, count, small);
+    yp_ok(t, yp_device_copy(yp_device(t), to, small, count * sizeof *small));
+}
+
 /* By the case's axes; its parameters, folded in inference, and images are on the device. */
 static void open_work(struct work *w, struct yp_case *t)
 {
@@ -41,6 +56,7 @@ static void open_work(struct work *w, struct yp_case *t)
                              .tile = (size_t)yp_int(t, "tile"),
                              .pass = training ? NN_MODEL_GRADIENT : NN_MODEL_FORWARD},
                        .how = train_adamw_defaults()};
+    nn_precision_from_name(yp_string(t, "precision"), &w->o.precision);
     w->parameters = mock_parameters(MOCK_WIDTH, !training);
     w->mock = mock_create(&w->o);
     yp_got(t, w->mock);
@@ -55,10 +71,10 @@ static void open_work(struct work *w, struct yp_case *t)
         mock_fold(MOCK_WIDTH, start, statistics, folded);
     w->x = yp_alloc(t, w->parameters * sizeof *w->x);
     send(t, w->x, training ? start : folded, w->parameters);
-    send(t, mock_input(w->mock), bell(t, 1, input), input);
+    send_bells(t, w, 1, input, mock_input(w->mock));
     if (!training)
         return;
-    send(t, mock_target(w->mock), bell(t, 2, input / 16), input / 16);
+    send_bells(t, w, 2, input / 16, mock_target(w->mock));
     w->gradient = yp_alloc(t, w->parameters * sizeof *w->x);
     w->m = yp_alloc(t, w->parameters * sizeof *w->x);
     w->v = yp_alloc(t, w->parameters * sizeof *w->x);
@@ -66,11 +82,16 @@ static void open_work(struct work *w, struct yp_case *t)
     memset(w->v, 0, w->parameters * sizeof *w->x);
 }
 
+static enum yp_ceiling arithmetic(const struct work *w)
+{
+    return w->o.precision == NN_BF16 ? YP_BF16 : YP_FP32;
+}
+
 static void infer(struct yp_case *t, struct work *w)
 {
     enum yp_status status = YP_OK;
     yp_measure (t, "inference", .items = (double)w->o.batch, .unit = "samples",
-                .flops = nn_model_flops(mock_model(w->mock)), .arithmetic = YP_FP32,
+                .flops = nn_model_flops(mock_model(w->mock)), .arithmetic = arithmetic(w),
                 .warmup = WARMUP, .samples = SAMPLES)
         status = mock_pass(w->mock, w->x, NULL, 0);
     yp_ok(t, status);
@@ -81,11 +102,11 @@ static void train(struct yp_case *t, struct work *w)
     const double update = 7 * sizeof(float) * (double)w->parameters;
     enum yp_status status = YP_OK;
     yp_measure (t, "step", .items = (double)w->o.batch, .unit = "samples",
-                .flops = nn_model_flops(mock_model(w->mock)), .arithmetic = YP_FP32,
+                .flops = nn_model_flops(mock_model(w->mock)), .arithmetic = arithmetic(w),
                 .bounds = YP_WORK(yp_then(), yp_traffic(YP_COPY, update, YP_FOOTPRINT_MEMORY)),
                 .warmup = TRAIN_WARMUP, .samples = TRAIN_SAMPLES) {
         yp_phase (t, "forward")
-            status = mock_pass(w->mock, w->x, NULL, 0);
+            status = mock_pass(w->mock, w->x, NULL, NN_MODEL_COPY);
         yp_phase (t, "backward")
             status =
                 status != YP_OK ? status : mock_pass(w->mock, w->x, w->gradient, NN_MODEL_BACK);
@@ -108,16 +129,19 @@ static void mock(struct yp_case *t)
     mock_destroy(w.mock);
 }
 
+#define PRECISIONS yp_axis_string("precision", "fp32", "bf16")
+
 YP_TEST(refiner, mock, .tags = "perf medium",
         .axes = YP_AXES(yp_axis_string("mode", "inference", "train"), yp_axis_int("tile", 256, 384),
-                        yp_axis_int("batch", 1, 2)))
+                        yp_axis_int("batch", 1, 2), PRECISIONS))
 {
     mock(t);
 }
 
 YP_TEST(refiner, mock_sweep, .tags = "perf large slow", .timeout = 600,
         .axes = YP_AXES(yp_axis_string("mode", "inference", "train"),
-                        yp_axis_int("tile", 256, 384, 512), yp_axis_int("batch", 1, 2, 4, 8)))
+                        yp_axis_int("tile", 256, 384, 512), yp_axis_int("batch", 1, 2, 4, 8),
+                        PRECISIONS))
 {
     mock(t);
 }

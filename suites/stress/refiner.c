@@ -1,5 +1,6 @@
 /* The refiner's mock: its layers, its gradient, folded norms, and that it learns. */
 #include "base/random/stream.h"
+#include "models/nn/convert.h"
 #include "models/refiner/mock.h"
 #include "models/train/optimiser.h"
 #include "suites/score_error.h"
@@ -69,6 +70,13 @@ struct trial {
     enum yp_status status;
 };
 
+static enum nn_precision precision_of(const struct yp_case *t)
+{
+    enum nn_precision precision = NN_FP32;
+    nn_precision_from_name(yp_string(t, "precision"), &precision);
+    return precision;
+}
+
 static void trial_open(struct trial *s, struct yp_case *t, const struct mock_options *options)
 {
     const bool folded = options->pass == NN_MODEL_FORWARD;
@@ -86,13 +94,16 @@ static void trial_open(struct trial *s, struct yp_case *t, const struct mock_opt
 /* Bells on the device: images, or what they should become. */
 static void draw(struct trial *s, struct yp_case *t, uint64_t purpose, size_t count, void *to)
 {
-    const size_t bytes = s->o.oracle ? sizeof(double) : sizeof(float);
-    double *wide = yp_alloc_host(t, count * sizeof *wide);
-    float *narrow = yp_alloc_host(t, count * sizeof *narrow);
-    ypi_random_normals(YPI_LEVEL_AUTO, (struct ypi_stream){yp_seed(t), purpose}, 0, count, narrow);
-    for (size_t i = 0; i < count; i++)
-        wide[i] = (double)narrow[i];
-    yp_ok(t, yp_device_copy(s->o.device, to, s->o.oracle ? (void *)wide : narrow, count * bytes));
+    const bool bf16 = s->o.precision == NN_BF16;
+    float *x = yp_alloc_host(t, count * sizeof *x);
+    uint16_t *small = yp_alloc_host(t, count * sizeof *small);
+    ypi_random_normals(YPI_LEVEL_AUTO, (struct ypi_stream){yp_seed(t), purpose}, 0, count, x);
+    nn_narrow(x, count, small);
+    if (s->o.oracle)
+        yp_ok(t, yp_device_copy(s->o.device, to, in_double(t, x, count), count * sizeof(double)));
+    else
+        yp_ok(t, yp_device_copy(s->o.device, to, bf16 ? (void *)small : x,
+                                count * (bf16 ? sizeof *small : sizeof *x)));
 }
 
 static void draw_images(struct trial *s, struct yp_case *t)
@@ -188,13 +199,28 @@ static void check_apart(struct yp_case *t, const struct trial *s, float *x, cons
     yp_expect(t, memcmp(got, right, bytes) == 0, "other bits");
 }
 
-/* Losses and gradient in float beside those in double, as a whole. */
-YP_TEST(refiner, precision, .tags = "stress small", .parallel = true,
-        .budgets = YP_BUDGETS(yp_max_value("loss error", 1.2e-6),
-                              yp_max_value("gradient error", 1.5e-5)))
+/* Twice the error of plain loops, over three seeds: the plain forms of all operators in float,
+ * whose results are rounded to the types of the precision's versions. */
+static void precision_errors(const struct yp_case *t, struct yp_budgets *out)
 {
-    struct mock_options o = {
-        .device = yp_device(t), .width = 16, .batch = 3, .tile = 48, .pass = NN_MODEL_GRADIENT};
+    const bool bf16 = precision_of(t) == NN_BF16;
+    yp_budget_add(out, yp_max_value("loss error", bf16 ? 0.011 : 1.2e-6),
+                  yp_max_value("gradient error", bf16 ? 0.18 : 1.5e-5));
+}
+
+/* Losses and gradient beside those in double, as a whole. In bf16 without kinks: sums near 0 change
+ * their sign, so that ReLU alone would be off by a third. */
+YP_TEST(refiner, precision, .tags = "stress small", .parallel = true,
+        .axes = YP_AXES(yp_axis_string("precision", "fp32", "bf16")),
+        .budgets_of = precision_errors)
+{
+    struct mock_options o = {.device = yp_device(t),
+                             .precision = precision_of(t),
+                             .smooth = precision_of(t) == NN_BF16,
+                             .width = 16,
+                             .batch = 3,
+                             .tile = 48,
+                             .pass = NN_MODEL_GRADIENT};
     struct trial fast, oracle;
     trial_open(&fast, t, &o);
     draw_images(&fast, t);
@@ -219,19 +245,46 @@ YP_TEST(refiner, precision, .tags = "stress small", .parallel = true,
     mock_destroy(oracle.mock);
 }
 
+/* Twice the error of plain loops, as above: of the image beside that in double, and of its squared
+ * errors beside those of training in float. */
+static void folded_errors(const struct yp_case *t, struct yp_budgets *out)
+{
+    const bool bf16 = precision_of(t) == NN_BF16;
+    yp_budget_add(out, yp_max_value("error", bf16 ? 0.008 : 2e-6),
+                  yp_max_value("image error", bf16 ? 0.09 : 8e-6));
+}
+
+/* The image of inference, as floats. */
+static float *image_of(struct yp_case *t, const struct trial *s)
+{
+    float *image = yp_alloc_host(t, s->target * sizeof *image);
+    uint16_t *small = yp_alloc_host(t, s->target * sizeof *small);
+    const bool bf16 = s->o.precision == NN_BF16;
+    yp_ok(t, yp_device_copy(s->o.device, bf16 ? (void *)small : image, mock_result(s->mock),
+                            s->target * (bf16 ? sizeof *small : sizeof *image)));
+    if (bf16)
+        nn_widen(small, s->target, image);
+    return image;
+}
+
 /* Inference with folded norms is the training pass again where the running statistics are those of
  * its batch: the same squared errors. */
 YP_TEST(refiner, folded, .tags = "stress small", .parallel = true,
-        .budgets = YP_BUDGETS(yp_max_value("error", 2e-6)))
+        .axes = YP_AXES(yp_axis_string("precision", "fp32", "bf16")), .budgets_of = folded_errors)
 {
     struct mock_options o = {
         .device = yp_device(t), .width = 16, .batch = 2, .tile = 64, .pass = NN_MODEL_GRADIENT};
-    struct trial training, inference;
+    struct trial training, inference, oracle;
     trial_open(&training, t, &o);
     draw_images(&training, t);
     o.pass = NN_MODEL_FORWARD;
+    o.precision = precision_of(t);
     trial_open(&inference, t, &o);
     draw_images(&inference, t);
+    o.oracle = true;
+    o.device = yp_device_cpu();
+    trial_open(&oracle, t, &o);
+    draw_images(&oracle, t);
 
     const size_t bytes = training.parameters * sizeof *training.x;
     float *there = yp_alloc(t, bytes), losses[2] = {0};
@@ -250,15 +303,18 @@ YP_TEST(refiner, folded, .tags = "stress small", .parallel = true,
     }
 
     float *folded = yp_alloc_host(t, inference.parameters * sizeof *folded);
-    float *image = yp_alloc_host(t, inference.target * sizeof *image);
+    double *right_image = yp_alloc_host(t, inference.target * sizeof *right_image);
     float *target = yp_alloc_host(t, inference.target * sizeof *target);
     mock_fold(o.width, training.x, training.statistics, folded);
     yp_ok(t, yp_device_copy(yp_device(t), there, folded, inference.parameters * sizeof *folded));
-    run(&inference, there, NULL, image, inference.target * sizeof *image);
+    yp_ok(t, mock_pass(inference.mock, there, NULL, NN_MODEL_COPY));
+    const float *image = image_of(t, &inference);
+    run(&oracle, in_double(t, folded, inference.parameters), NULL, right_image,
+        inference.target * sizeof *right_image);
     yp_ok(t, yp_device_copy(yp_device(t), target, mock_target(training.mock),
                             inference.target * sizeof *target));
     yp_ok(t, training.status);
-    yp_ok(t, inference.status);
+    yp_ok(t, oracle.status);
     const size_t half = inference.target / 2;
     double right[2] = {0};
     for (size_t i = 0; i < inference.target; i++) {
@@ -266,18 +322,25 @@ YP_TEST(refiner, folded, .tags = "stress small", .parallel = true,
         right[i / half] += off * off / (double)half;
     }
     yp_value(t, "error", relative_error(t, losses, right, 2));
+    yp_value(t, "image error", relative_error(t, image, right_image, inference.target));
     mock_destroy(training.mock);
     mock_destroy(inference.mock);
+    mock_destroy(oracle.mock);
 }
 
 /* On images that stay: the loss falls and stays finite, and running statistics come near those of
  * the batch. */
 YP_TEST(refiner, learns, .tags = "stress small", .parallel = true,
+        .axes = YP_AXES(yp_axis_string("precision", "fp32", "bf16")),
         .budgets = YP_BUDGETS(yp_max_value("share of the first loss", 0.6)))
 {
     enum { STEPS = 60 };
-    struct mock_options o = {
-        .device = yp_device_cpu(), .width = 16, .batch = 2, .tile = 32, .pass = NN_MODEL_GRADIENT};
+    struct mock_options o = {.device = yp_device_cpu(),
+                             .precision = precision_of(t),
+                             .width = 16,
+                             .batch = 2,
+                             .tile = 32,
+                             .pass = NN_MODEL_GRADIENT};
     struct train_adamw how = train_adamw_defaults();
     how.lr = 3e-3;
     struct trial s;
