@@ -4,6 +4,7 @@
 #include "gate/gate.h"
 #include "machine/machine.h"
 #include "models/lm/command/command.h"
+#include "models/refiner/command/command.h"
 #include "reports/reports.h"
 #include "synth/command/command.h"
 
@@ -130,6 +131,12 @@ static const struct command {
      "      tokens, with weights in and logits and gradients out as .safetensors; `yieldpoint lm\n"
      "      --help` tells the options",
      ypi_lm_command, true},
+    {"refiner",
+     "[--tile-sizes N,...] [--batch-sizes N,...] [--mode inference | train] [--output FILE]\n"
+     "      [options]",
+     "time and memory of the refiner's network by sizes of tiles and batches, as a table and as\n"
+     "      rows of CSV; `yieldpoint refiner --help` tells the options",
+     ypi_refiner_command, true},
 #endif
 };
 
@@ -160,7 +167,7 @@ static int help(void)
         "history or the\n"
         "output cannot be read or written, 4 wrong command line, 5 no case is selected, 130 or "
         "143\n"
-        "synth was interrupted by SIGINT or SIGTERM.");
+        "synth or refiner was interrupted by SIGINT or SIGTERM.");
     return fflush(stdout) == 0 ? YPI_COMMAND_OK : YPI_COMMAND_FILE;
 }
 

@@ -121,7 +121,7 @@ static void mock(struct yp_case *t)
     struct work w;
     open_work(&w, t);
     yp_value(t, "model_params", (double)mock_parameters(MOCK_WIDTH, false));
-    yp_value(t, "model_size_mb", 4e-6 * (double)mock_parameters(MOCK_WIDTH, false));
+    yp_value(t, "model_size_mb", 4 * (double)mock_parameters(MOCK_WIDTH, false) / YP_MIB);
     if (w.gradient != NULL)
         train(t, &w);
     else

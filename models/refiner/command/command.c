@@ -1,0 +1,183 @@
+/* The command line of a sweep. */
+#include "models/refiner/command/command.h"
+
+#include "models/refiner/command/internal.h"
+#include "models/refiner/mock.h"
+
+#include "base/options/arguments.h"
+#include "base/text/output.h"
+#include "base/text/text.h"
+#include "device/registry.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* As the words are. */
+struct words {
+    struct ypi_refiner_sizes tiles, batches;
+    const char *output;
+    size_t width;
+    int mode, precision, device, warmup, iterations; /* -1: not said */
+    uint64_t limit, seed;
+    bool one_process, quiet, help;
+};
+
+/* "256,384", and more words of the same. */
+static char *read_sizes(void *values, const struct ypi_option *option, const char *text)
+{
+    struct ypi_refiner_sizes *sizes = (void *)((char *)values + option->offset);
+    for (const char *at = text; *at != '\0' || at == text;) {
+        const size_t length = strcspn(at, ",");
+        char *number = ypi_format("%.*s", (int)length, at);
+        uint64_t size = 0;
+        const bool ok = ypi_parse_u64(number, &size) && size > 0 && size <= SIZE_MAX;
+        free(number);
+        if (!ok || sizes->count == YPI_REFINER_SIZES)
+            return ypi_format("whole numbers of 1 at least, at most %d, separated by commas",
+                              (int)YPI_REFINER_SIZES);
+        sizes->list[sizes->count++] = (size_t)size;
+        at += length;
+        if (*at == ',' && *++at == '\0')
+            return ypi_strdup("whole numbers, with one behind the last comma");
+    }
+    return NULL;
+}
+
+#define AT(field) offsetof(struct words, field)
+#define SIZES(field) \
+    .value = "N,...", .kind = YPI_OPTION_OWN, .offset = AT(field), .read = read_sizes, \
+    .several = true
+#define CHOICE(field, words_) \
+    .value = "WORD", .kind = YPI_OPTION_CHOICE, .offset = AT(field), .choices = (words_), \
+    .allowed = "one of: " words_
+#define COUNT(field, least) \
+    .value = "N", .kind = YPI_OPTION_INT, .offset = AT(field), .min = (least), .max = 1000000
+
+enum { SWEEP, MODEL, PROCESS };
+static const char *const titles[] = {"What is measured:\n", "\nThe model:\n", "\nHow:\n"};
+
+static const struct ypi_option options[] = {
+    {"tile-sizes", SIZES(tiles), .help = "sides of tiles in pixels, multiples of 16; 256,384"},
+    {"batch-sizes", SIZES(batches), .help = "tiles of a pass; 1,2,4"},
+    {"mode", CHOICE(mode, "inference train"),
+     .help = "inference, or train: forward, backward and AdamW's update; inference"},
+    {"device", CHOICE(device, "cpu cuda"), .help = "cuda where there is one, else cpu"},
+    {"precision", CHOICE(precision, "fp32 bf16"),
+     .help = "fp32, or bf16 with weights and gradients in fp32; fp32"},
+    {"width", .value = "N", .kind = YPI_OPTION_SIZE, .offset = AT(width), .group = MODEL,
+     .help = "channels of the first layer, a multiple of 4; 64"},
+    {"seed", .value = "N", .kind = YPI_OPTION_WORD64, .offset = AT(seed), .group = MODEL,
+     .allowed = "a whole number", .help = "of weights and images; 0"},
+    {"output", .value = "FILE", .kind = YPI_OPTION_WORD, .offset = AT(output), .group = PROCESS,
+     .help = "add a row of CSV for each configuration to this file"},
+    {"warmup", COUNT(warmup, 0), .group = PROCESS,
+     .help = "iterations that are not timed; 10, of train 5"},
+    {"iterations", COUNT(iterations, 1), .group = PROCESS,
+     .help = "iterations that are timed; 50, of train 20"},
+    {"memory-limit", .value = "BYTES", .kind = YPI_OPTION_BYTES, .offset = AT(limit),
+     .group = PROCESS, .help = "of the device's memory: 80GB, or 16G, which is 16 GiB"},
+    {"one-process", .kind = YPI_OPTION_FLAG, .offset = AT(one_process), .group = PROCESS,
+     .help = "all configurations in one process, whose memory is compared between them"},
+    {"quiet", .kind = YPI_OPTION_FLAG, .offset = AT(quiet), .group = PROCESS,
+     .help = "no progress"},
+    {"help", .kind = YPI_OPTION_FLAG, .offset = AT(help), .group = PROCESS, .help = "this"},
+    {.letter = 'h', .kind = YPI_OPTION_FLAG, .offset = AT(help)},
+    YPI_OPTIONS_END,
+};
+
+static int help(void)
+{
+    puts(
+        "yieldpoint refiner [options]  time and memory of the refiner's network by sizes of tiles\n"
+        "                              and batches\n");
+    ypi_options_print(options, titles);
+    puts(
+        "\nExit codes: 0 measured or out of memory, 1 one process kept memory, 3 the output, or a\n"
+        "configuration failed, 4 wrong command line, 130 or 143 interrupted by SIGINT or SIGTERM.");
+    return ypi_flush();
+}
+
+/* An error of an option's field as one of the command line: "mock_options.tile is" becomes
+ * "--tile-sizes is". */
+static int usage(void)
+{
+    static const char *const names[][2] = {
+        {"tile ", "tile-sizes "}, {"batch ", "batch-sizes "}, {"width ", "width "}};
+    const char *text = yp_last_error(), *dot = strstr(text, "_options.");
+    const char *field = dot != NULL ? dot + strlen("_options.") : "";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(field, names[i][0], strlen(names[i][0])) == 0) {
+            fprintf(stderr, "yieldpoint: --%s%s\n", names[i][1], field + strlen(names[i][0]));
+            return YPI_COMMAND_USAGE;
+        }
+    fprintf(stderr, "yieldpoint: %s; `yieldpoint refiner --help` tells all\n", text);
+    return YPI_COMMAND_USAGE;
+}
+
+/* -- the command ------------------------------------------------------------------------------- */
+
+static void take_defaults(struct words *w)
+{
+    static const struct ypi_refiner_sizes tiles = {{256, 384}, 2}, batches = {{1, 2, 4}, 3};
+    if (w->tiles.count == 0)
+        w->tiles = tiles;
+    if (w->batches.count == 0)
+        w->batches = batches;
+    if (w->warmup < 0)
+        w->warmup = w->mode == 0 ? 10 : 5;
+    if (w->iterations < 0)
+        w->iterations = w->mode == 0 ? 50 : 20;
+}
+
+/* The device that was asked for, or that is there. */
+static enum yp_status take_device(const struct words *w, struct ypi_refiner_work *work)
+{
+    const char *absent = w->device != 0 ? ypi_device_absent("cuda") : NULL;
+    const bool cuda = w->device == 1 || (w->device < 0 && absent == NULL);
+    work->kind = cuda ? "cuda" : "cpu";
+    return cuda && absent != NULL ? yp_set_error(YP_UNSUPPORTED, "--device is cuda: %s", absent)
+                                  : YP_OK;
+}
+
+static int sweep(const struct ypi_refiner_request *request)
+{
+    struct ypi_refiner_plan *plans = ypi_calloc(ypi_refiner_count(request), sizeof *plans);
+    const enum yp_status status = ypi_refiner_plan_all(request, plans);
+    const int code = status == YP_OK   ? ypi_refiner_sweep(request, plans)
+                     : status == YP_IO ? ypi_file_error()
+                                       : usage();
+    free(plans);
+    return code;
+}
+
+int ypi_refiner_command(int argc, char **argv)
+{
+    struct words w = {.width = MOCK_WIDTH, .device = -1, .warmup = -1, .iterations = -1};
+    const struct ypi_arguments arguments = {
+        .options = options, .values = &w, .hint = "; `yieldpoint refiner --help` tells them"};
+    if (!ypi_arguments_read(&arguments, argc, argv))
+        return YPI_COMMAND_USAGE;
+    if (w.help)
+        return help();
+    if (w.output != NULL && (*w.output == '\0' || strcmp(w.output, "-") == 0)) {
+        yp_set_error(YP_INVALID, "--output is '%s': must be the path of a file", w.output);
+        return usage();
+    }
+    take_defaults(&w);
+    struct ypi_refiner_request request = {.model = &ypi_refiner_mock,
+                                          .work = {.device = yp_device_cpu(),
+                                                   .precision = (enum nn_precision)w.precision,
+                                                   .train = w.mode == 1,
+                                                   .width = w.width,
+                                                   .seed = w.seed},
+                                          .tiles = w.tiles,
+                                          .batches = w.batches,
+                                          .warmup = (size_t)w.warmup,
+                                          .iterations = (size_t)w.iterations,
+                                          .limit = w.limit,
+                                          .output = w.output,
+                                          .one_process = w.one_process,
+                                          .quiet = w.quiet};
+    return take_device(&w, &request.work) == YP_OK ? sweep(&request) : usage();
+}

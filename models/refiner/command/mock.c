@@ -1,0 +1,191 @@
+/* The mock as a model to be measured. */
+#include "models/refiner/mock.h"
+
+#include "base/random/stream.h"
+#include "models/nn/convert.h"
+#include "models/refiner/command/internal.h"
+#include "models/train/optimiser.h"
+
+#include <string.h>
+
+struct state {
+    struct ypi_refiner_work work;
+    struct mock *mock;
+    size_t parameters;
+    float *x, *gradient, *m, *v; /* (parameters) on the device */
+    double *scratch;             /* of the update on a GPU */
+    float *statistics;           /* on the host */
+    struct train_adamw how;
+    uint64_t step;
+};
+
+static struct mock_options options_of(const struct ypi_refiner_work *work)
+{
+    return (struct mock_options){.device = work->device,
+                                 .kind = work->kind,
+                                 .precision = work->precision,
+                                 .width = work->width,
+                                 .batch = work->batch,
+                                 .tile = work->tile,
+                                 .pass = work->train ? NN_MODEL_GRADIENT : NN_MODEL_FORWARD};
+}
+
+static enum yp_status plan(const struct ypi_refiner_work *work, struct ypi_refiner_plan *out)
+{
+    const struct mock_options options = options_of(work);
+    struct mock *mock = mock_create(&options);
+    if (mock == NULL)
+        return yp_last_status();
+    *out = (struct ypi_refiner_plan){mock_parameters(work->width, false),
+                                     nn_model_flops(mock_model(mock))};
+    mock_destroy(mock);
+    return YP_OK;
+}
+
+static void close_mock(void *model)
+{
+    struct state *s = model;
+    void *const on_device[] = {s->x, s->gradient, s->m, s->v, s->scratch};
+    mock_destroy(s->mock);
+    for (size_t i = 0; i < sizeof on_device / sizeof *on_device; i++)
+        yp_device_free(s->work.device, on_device[i]);
+    yp_device_free(yp_device_cpu(), s->statistics);
+    yp_device_free(yp_device_cpu(), s);
+}
+
+/* -- weights ----------------------------------------------------------------------------------- */
+
+/* A vector on the device with the values `from`. */
+static float *vector(const struct state *s, const float *from)
+{
+    const size_t bytes = s->parameters * sizeof *from;
+    float *to = yp_device_alloc(s->work.device, bytes);
+    if (to == NULL || yp_device_copy(s->work.device, to, from, bytes) == YP_OK)
+        return to;
+    yp_device_free(s->work.device, to);
+    return NULL;
+}
+
+/* Values to start from; in inference folded, with those they are made of given back. */
+static float *make_weights(struct state *s)
+{
+    struct yp_device *cpu = yp_device_cpu();
+    const size_t width = s->work.width;
+    float *start = yp_device_alloc(cpu, mock_parameters(width, false) * sizeof *start);
+    s->statistics = yp_device_alloc(cpu, mock_statistics(width) * sizeof *s->statistics);
+    float *folded = start != NULL && s->statistics != NULL && !s->work.train
+                        ? yp_device_alloc(cpu, s->parameters * sizeof *folded)
+                        : NULL;
+    if (start != NULL && s->statistics != NULL)
+        mock_initialise(width, s->work.seed, start, s->statistics);
+    if (folded != NULL)
+        mock_fold(width, start, s->statistics, folded);
+    if (s->work.train && s->statistics != NULL)
+        return start;
+    yp_device_free(cpu, start);
+    return folded;
+}
+
+static enum yp_status put_weights(struct state *s)
+{
+    struct yp_device *cpu = yp_device_cpu();
+    float *values = make_weights(s);
+    s->x = values != NULL ? vector(s, values) : NULL;
+    bool all = s->x != NULL;
+    if (all && s->work.train) {
+        memset(values, 0, s->parameters * sizeof *values);
+        float **const zero[] = {&s->gradient, &s->m, &s->v};
+        for (size_t i = 0; i < sizeof zero / sizeof *zero && all; i++)
+            all = (*zero[i] = vector(s, values)) != NULL;
+    }
+    if (all && s->work.train && s->work.device != cpu)
+        all = (s->scratch = yp_device_alloc(s->work.device,
+                                            TRAIN_STEP_SCRATCH * sizeof *s->scratch)) != NULL;
+    yp_device_free(cpu, values);
+    return all ? YP_OK : yp_last_status();
+}
+
+/* -- images ------------------------------------------------------------------------------------ */
+
+/* Normal values, a part at a time. */
+static enum yp_status draw(const struct state *s, uint64_t purpose, size_t count, void *to)
+{
+    enum { PART = 4096 };
+    float values[PART];
+    uint16_t narrow[PART];
+    const bool bf16 = s->work.precision == NN_BF16;
+    const size_t element = bf16 ? sizeof *narrow : sizeof *values;
+    enum yp_status status = YP_OK;
+    for (size_t at = 0; at < count && status == YP_OK; at += PART) {
+        const size_t some = count - at < PART ? count - at : PART;
+        ypi_random_normals(YPI_LEVEL_AUTO, (struct ypi_stream){s->work.seed, purpose}, at, some,
+                           values);
+        if (bf16)
+            nn_narrow(values, some, narrow);
+        status = yp_device_copy(s->work.device, (char *)to + at * element,
+                                bf16 ? (const void *)narrow : values, some * element);
+    }
+    return status;
+}
+
+static enum yp_status make_images(const struct state *s)
+{
+    const size_t input = s->work.batch * s->work.tile * s->work.tile * MOCK_CHANNELS;
+    enum yp_status status = mock_start(s->mock);
+    if (status == YP_OK)
+        status = draw(s, 1, input, mock_input(s->mock));
+    return status == YP_OK && s->work.train ? draw(s, 2, input / 16, mock_target(s->mock)) : status;
+}
+
+/* -- the model --------------------------------------------------------------------------------- */
+
+/* Weights come first: what they take for a while is given back before the arena is taken. */
+static void *open_mock(const struct ypi_refiner_work *work)
+{
+    const struct mock_options options = options_of(work);
+    struct state *s = yp_device_alloc(yp_device_cpu(), sizeof *s);
+    if (s == NULL)
+        return NULL;
+    *s = (struct state){.work = *work,
+                        .mock = mock_create(&options),
+                        .parameters = mock_parameters(work->width, !work->train),
+                        .how = train_adamw_defaults()};
+    if (s->mock != NULL && put_weights(s) == YP_OK && make_images(s) == YP_OK)
+        return s;
+    close_mock(s);
+    return NULL;
+}
+
+static enum yp_status forward(void *model)
+{
+    struct state *s = model;
+    if (!s->work.train)
+        return mock_pass(s->mock, s->x, NULL, 0);
+    enum yp_status status = mock_pass(s->mock, s->x, NULL, NN_MODEL_COPY);
+    return status == YP_OK ? mock_update_statistics(s->mock, s->statistics) : status;
+}
+
+static enum yp_status backward(void *model)
+{
+    struct state *s = model;
+    return mock_pass(s->mock, s->x, s->gradient, NN_MODEL_BACK);
+}
+
+static enum yp_status update(void *model)
+{
+    struct state *s = model;
+    s->step++;
+    if (s->scratch != NULL)
+        return train_adamw_step_on(s->work.device, &s->how, s->step, s->parameters, 0, s->scratch,
+                                   s->gradient, s->m, s->v, s->x);
+    train_adamw_step(&s->how, s->step, s->parameters, s->gradient, s->m, s->v, s->x);
+    return YP_OK;
+}
+
+const struct ypi_refiner_model ypi_refiner_mock = {.name = "mock",
+                                                   .plan = plan,
+                                                   .open = open_mock,
+                                                   .close = close_mock,
+                                                   .forward = forward,
+                                                   .backward = backward,
+                                                   .update = update};

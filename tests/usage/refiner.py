@@ -1,0 +1,363 @@
+"""`yieldpoint refiner`: sweeps of small tiles, their file, memory, interruption, and what is refused."""
+
+import csv
+import datetime
+import fcntl
+import os
+import pty
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from process import Started, gone, wait_until  # noqa: E402
+from program import ENVIRONMENT, LOCK, run  # noqa: E402
+from tap import Tap  # noqa: E402
+
+UNSTEADY, FILE, USAGE = 1, 3, 4
+COLUMNS = ("timestamp,mode,tile_size,batch_size,device,model_params,model_size_mb,avg_time_ms,std_time_ms,"
+           "throughput_samples_per_sec,memory_allocated_mb,memory_reserved_mb,memory_peak_mb,forward_time_ms,"
+           "backward_time_ms,total_time_ms,error")
+MEASURED = COLUMNS.split(",")[7:13]
+PARTS = COLUMNS.split(",")[13:16]
+SMALL = ["--width", "8", "--warmup", "1", "--iterations", "3"]
+# One thread each, which needs no other processor; several wait asleep, for tests run beside each other.
+ALONE = {"OMP_NUM_THREADS": "1"}
+ASLEEP = {"OMP_WAIT_POLICY": "passive"}
+
+
+class Place:
+    def __init__(self, program, folder):
+        self.program, self.folder = program, folder
+        self.file = os.path.join(folder, "sweep.csv")
+
+    def sweep(self, *words, env=None, **more):
+        return run(self.program, "refiner", "--device", "cpu", *words, cwd=self.folder, env=env or ALONE, **more)
+
+    def started(self, *words):
+        return Started(self.program, "refiner", "--device", "cpu", *words, cwd=self.folder, env=ALONE)
+
+    def text(self):
+        with open(self.file, newline="") as file:
+            return file.read()
+
+    def write(self, text):
+        with open(self.file, "w", newline="") as file:
+            file.write(text)
+
+    def rows(self):
+        with open(self.file, newline="") as file:
+            return list(csv.DictReader(file))
+
+
+def parameters(width):
+    """As PyTorch counts them: weights and biases of convolutions, gains and shifts of norms."""
+    m, layers = width, []
+    layers.append((4, m, 7, True))
+    for i in range(3):
+        layers += [(m << i, m << i + 1, 3, True), (m << i + 1, m << i + 1, 1, True), (m << i + 1, m << i + 1, 3, True)]
+    layers += [(8 * m, 4 * m, 3, True), (4 * m, 2 * m, 3, True), (2 * m, m, 3, True)]
+    layers += [(m, m // 2, 4, True), (m // 2, m // 4, 4, True), (m // 4, 4, 1, False)]
+    return sum(i * o * k * k + o + 2 * o * norm for i, o, k, norm in layers)
+
+
+# -- rows --
+
+
+def check_rows(tap, place):
+    begun = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+    done = place.sweep(*SMALL, "--tile-sizes", "16,32", "--batch-sizes", "1,2", "--output", place.file)
+    tap.check(done.code == 0, "inference: exit 0", done)
+    done = place.sweep(*SMALL, "--tile_sizes", "16", "32", "--batch_sizes", "1", "2", "--mode", "train", "--output",
+                       place.file)
+    tap.check(done.code == 0, "train, with words as argparse takes them: exit 0", done)
+    rows = place.rows()
+    tap.equal(place.text().split("\n")[0], COLUMNS, "the columns")
+    tap.equal([(r["mode"], r["tile_size"], r["batch_size"]) for r in rows],
+              [(mode, tile, batch) for mode in ("inference", "train") for tile in ("16", "32") for batch in ("1", "2")],
+              "a row for each configuration, added to those before")
+    tap.equal({(r["device"], r["model_params"], r["error"]) for r in rows}, {("cpu", str(parameters(8)), "")},
+              "device, parameters, no error")
+    for r in rows:
+        at = datetime.datetime.strptime(r["timestamp"], "%Y-%m-%dT%H:%M:%S%z")
+        figure = {name: float(r[name]) for name in MEASURED}
+        tap.check(begun <= at <= datetime.datetime.now(datetime.timezone.utc), "a time of UTC", r)
+        tap.check(abs(figure["throughput_samples_per_sec"] * figure["avg_time_ms"] / 1e3 / int(r["batch_size"]) - 1)
+                  < 1e-5 and figure["std_time_ms"] >= 0, "throughput is the batch by the mean time", r)
+        tap.check(abs(float(r["model_size_mb"]) / (parameters(8) * 4 / 2**20) - 1) < 1e-5, "4 bytes a parameter", r)
+        tap.check(float(r["model_size_mb"]) < figure["memory_allocated_mb"] <= figure["memory_peak_mb"]
+                  and figure["memory_allocated_mb"] <= figure["memory_reserved_mb"], "memory holds the parameters", r)
+        if r["mode"] == "train":
+            forward, backward, total = (float(r[name]) for name in PARTS)
+            tap.check(0 < forward and 0 < backward and forward + backward < total * (1 + 1e-5) and
+                      total == figure["avg_time_ms"], "forward and backward are parts of a step", r)
+        else:
+            tap.equal([r[name] for name in PARTS], ["", "", ""], "inference has no parts")
+    memory = {(r["mode"], r["tile_size"], r["batch_size"]): float(r["memory_peak_mb"]) for r in rows}
+    tap.check(all(memory["train", *size] > memory["inference", *size] for size in (("16", "1"), ("32", "2"))) and
+              memory["train", "16", "1"] < memory["train", "32", "1"] < memory["train", "32", "2"],
+              "training takes more memory, as do larger tiles and batches", memory)
+
+
+def check_defaults(tap, place):
+    done = place.sweep("--help")
+    tap.check(done.code == 0 and all(name in done.out for name in ("--tile-sizes", "256,384", "--one-process")),
+              "--help", done)
+    done = place.sweep("--width", "4", "--tile-sizes", "16", "--batch-sizes", "1", env={
+        **ALONE, "YIELDPOINT_PLUGINS": place.folder})
+    tap.check(done.code == 0 and f"mock, inference, fp32 on cpu: {parameters(4)} parameters" in done.out, "the table",
+              done)
+    tap.equal(os.listdir(place.folder), [], "without --output there is no file")
+    tap.equal(parameters(64), 6600532, "the network of the benchmark")
+
+
+def check_table(tap, place):
+    done = place.sweep(*SMALL, "--tile-sizes", "16,32", "--batch-sizes", "2,1,4", "--output", place.file)
+    lines = done.out.splitlines()
+    tap.check(re.fullmatch(r"configuration +time +memory +samples/s +pixels/s +pixels/s/MiB +by batch", lines[1]),
+              "the table's titles", done)
+    rates = {(r["tile_size"], r["batch_size"]): float(r["throughput_samples_per_sec"]) for r in place.rows()}
+    memory = {(r["tile_size"], r["batch_size"]): float(r["memory_peak_mb"]) for r in place.rows()}
+    found = {}
+    for line in lines[2:]:
+        got = re.fullmatch(r"(\d+)x\1 \(B=(\d+)\) +[\d.]+ [mu]?s +[\d.]+ [KM]iB +([\d.]+) +[\d.]+ [kM]? ?px/s +([\d.]+) +"
+                           r"(-|[-+]\d+ %)", line)
+        if tap.check(got, "a line of the table", line):
+            found[got[1], got[2]] = got.groups()[2:]
+    for (tile, batch), (rate, each, gain) in found.items():
+        exact = rates[tile, batch]
+        tap.check(abs(float(rate) / exact - 1) < 1e-3, "samples a second as in the file", (rate, exact))
+        tap.check(abs(float(each) / (exact * int(tile)**2 / memory[tile, batch]) - 1) < 1e-3, "pixels by memory", each)
+        wanted = 100 * (exact / rates[tile, "1"] - 1)
+        tap.check(gain == "-" if batch == "1" else abs(float(gain[:-2]) - wanted) < 0.51, "gain over the least batch",
+                  (gain, wanted))
+    tap.equal(sorted(found), sorted(rates), "all configurations are in the table")
+    said = re.findall(r"^refiner: (\d) of 6: tile (\d+), batch (\d): [\d.]+ [mu]?s(; [\d.]+ [mu]?s left)?$", done.err, re.M)
+    tap.equal([s[:3] for s in said], [(str(i + 1), t, b) for i, (t, b) in enumerate(
+        (t, b) for t in ("16", "32") for b in ("2", "1", "4"))], "progress, a line a configuration")
+    tap.equal([s[3] != "" for s in said], [True] * 5 + [False], "with the time left")
+    done = place.sweep(*SMALL, "--tile-sizes", "16", "--batch-sizes", "1", "--quiet")
+    tap.equal((done.code, done.err), (0, ""), "--quiet")
+
+
+def check_terminal(tap, place):
+    ours, theirs = pty.openpty()
+    done = subprocess.run([place.program, "refiner", *SMALL, "--device=cpu", "--tile-sizes=16", "--batch-sizes=1,2"],
+                          stdout=subprocess.PIPE, stderr=theirs, stdin=subprocess.DEVNULL, cwd=place.folder,
+                          env={**ENVIRONMENT, **ALONE}, timeout=60)
+    os.close(theirs)
+    said = os.read(ours, 65536).decode()
+    os.close(ours)
+    tap.check(done.returncode == 0 and "\r1 of 2: tile 16, batch 1, iteration 0 of 4\033[K" in said and "\n" not in said
+              and re.search(r"\r2 of 2: tile 16, batch 2, iteration \d of 4; [\d.]+ [mu]?s left\033\[K", said)
+              and said.endswith("\r\033[K"), "one line that is written again", repr(said))
+
+
+# -- the file --
+
+
+def check_file(tap, place):
+    words = [*SMALL, "--tile-sizes", "16", "--batch-sizes", "1", "--quiet", "--output", place.file]
+    old = "2026-01-01T00:00:00,inference,256,1,cuda,6600532,25.2,29.7,1,33.6,0,0,0,,,,"
+    for before, end in ((COLUMNS + "\n" + old, "\n"), (COLUMNS + "\r\n" + old + "\r\n", "\r\n"), (COLUMNS, "\n"),
+                        ("\ufeff" + COLUMNS + "\n", "\n"), ("", "\n")):
+        place.write(before)
+        done = place.sweep(*words)
+        text = place.text()
+        kept = text.startswith(before or COLUMNS + "\n")
+        tap.check(done.code == 0 and kept and text.endswith(end) and
+                  len(text.strip().split(end)) == 2 + (old in before), f"added to {before[-20:]!r}", (done, text))
+    for before, why in ((COLUMNS.replace("tile_size", "tile") + "\n" + old, "column 3 is 'tile': must be 'tile_size'"),
+                        (COLUMNS + ",more\n", "column 18 is 'more': must be none"),
+                        (COLUMNS[:-6] + "\n", "column 17 is '': must be 'error'"), ("\n", "column 1 is ''"),
+                        ("x" * 10000, "column 1 is 'xxx")):
+        place.write(before)
+        done = place.sweep(*words)
+        tap.check(done.code == FILE and why in done.err and place.text() == before and done.out == "",
+                  f"refused, and left as it was: {why}", done)
+
+
+def check_unwritable(tap, place):
+    words = [*SMALL, "--tile-sizes", "16", "--batch-sizes", "1,2,3", "--quiet", "--output"]
+    for path, why in ((place.folder, "Is a directory"), ("/dev/full", "No space left on device"),
+                      ("/proc/none/x.csv", "/proc/none cannot be made")):
+        done = place.sweep(*words, path)
+        tap.check(done.code == FILE and why in done.err and done.out == "", f"cannot be written: {why}", done)
+    most = len(COLUMNS) + 1 + 200
+    place.write("")
+    done = subprocess.run([place.program, "refiner", *words, place.file], capture_output=True, text=True,
+                          env={**ENVIRONMENT, **ALONE}, stdin=subprocess.DEVNULL, timeout=60,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
+    whole = len(place.rows())
+    tap.check(done.returncode == FILE and "File too large" in done.stderr and 0 < whole < 3 and
+              place.text().endswith("\n"), "a disk that becomes full: whole rows, and an error", (done, place.text()))
+    tap.check(len(re.findall(r"\(B=\d\)", done.stdout)) == whole, "and a table of these", done)
+    deep = os.path.join(place.folder, "logs", "new", "sweep.csv")
+    done = place.sweep(*words, deep)
+    tap.check(done.code == 0 and os.path.exists(deep), "directories are made", done)
+
+
+def check_together(tap, place):
+    """Two sweeps wait for each other, and add to one file."""
+    words = [*SMALL, "--tile-sizes", "16,32", "--batch-sizes", "1,2", "--quiet", "--output", place.file]
+    both = [place.started(*words) for _ in range(2)]
+    ends = [one.wait() for one in both]
+    tap.check(all(e.code == 0 for e in ends) and place.text().count(COLUMNS) == 1 and len(place.rows()) == 8,
+              "two sweeps at once add to one file", (ends, place.text()))
+
+
+# -- memory --
+
+
+def check_memory(tap, place):
+    done = place.sweep(*SMALL, "--mode", "train", "--tile-sizes", "16,128", "--batch-sizes", "1", "--output", place.file)
+    small, large = (float(r["memory_peak_mb"]) for r in place.rows())
+    limit = str(int((small + large) / 2 * 2**20))
+    for more in ([], ["--one-process"]):
+        os.unlink(place.file)
+        done = place.sweep(*SMALL, "--mode", "train", "--tile-sizes", "16,128,32", "--batch-sizes", "1",
+                           "--memory-limit", limit, "--output", place.file, *more)
+        rows = place.rows()
+        tap.equal((done.code, [(r["tile_size"], r["error"]) for r in rows]), (0, [("16", ""), ("128", "OOM"), ("32", "")]),
+                  f"out of memory is a row, and the sweep goes on {more}")
+        tap.equal({rows[1][name] for name in MEASURED + PARTS}, {""}, "which has no figures")
+        tap.check(rows[1]["model_params"] == str(parameters(8)) and rows[1]["model_size_mb"] == rows[0]["model_size_mb"],
+                  "but the model's", rows[1])
+        tap.check(re.search(r"^128x128 \(B=1\) +OOM$", done.out, re.M) and "batch 1: OOM" in done.err, "as it is told", done)
+
+
+def check_steady(tap, place, sanitized):
+    """All in one process: its memory comes back to what it was after the first configuration."""
+    for mode in ("inference", "train"):
+        done = place.sweep("--width", "16", "--warmup", "1", "--iterations", "2", "--mode", mode, "--tile-sizes", "16,32,64",
+                           "--batch-sizes", "1,2,3,4", "--one-process", env=ASLEEP)
+        told = re.search(r"^the process held ([\d.]+) MiB after the first configuration, and at most ([\d.]+) (B|KiB|MiB) "
+                         r"more after another one$", done.out, re.M)
+        held = re.findall(r"^\d+x.* ([\d.]+) MiB$", done.out, re.M)
+        tap.check(told and len(held) == 12 and told[1] == held[0], f"{mode}: memory after each of 12", done)
+        if sanitized:
+            tap.skip(f"{mode}: steady", "a sanitizer keeps freed memory")
+            continue
+        tap.check(done.code == 0 and told and float(told[2]) * {"B": 2**-20, "KiB": 2**-10, "MiB": 1}[told[3]] <= 1 and
+                  max(map(float, held)) - float(held[0]) <= 1.1, f"{mode}: steady", done)
+
+
+# -- its end --
+
+
+def check_signals(tap, place):
+    many = ["--width", "8", "--warmup", "0", "--iterations", "200", "--tile-sizes", "16,16,16,16,16,256", "--batch-sizes",
+            "1,2", "--quiet", "--output", place.file]
+    for more in ([], ["--one-process"]):
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)):
+            if os.path.exists(place.file):
+                os.unlink(place.file)
+            started = place.started(*many, *more)
+            try:
+                wait_until(lambda: os.path.exists(place.file) and place.text().count("\n") > 2, 60)
+                started.process.send_signal(number)
+                done = started.wait()
+                left = gone(started)
+            finally:
+                started.end()
+            rows, name = place.rows(), f"{number.name} {more}"
+            tap.check(done.code == code and left == [], f"{name}: ends it with all of its processes", (done, left))
+            tap.check(2 <= len(rows) < 12 and place.text().endswith("\n") and all(float(r["avg_time_ms"]) > 0 for r in rows),
+                      f"{name}: rows so far are in the file", place.text())
+            if code > 0:
+                tap.check(f"interrupted: {len(rows)} of 12 configurations are measured and in {place.file}" in done.err and
+                          len(re.findall(r"\(B=\d\)", done.out)) == len(rows), f"{name}: it tells them", done)
+
+
+def check_waiting(tap, place):
+    with open(LOCK, "a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        started = place.started(*SMALL, "--tile-sizes", "16", "--output", place.file)
+        try:
+            wait_until(lambda: os.path.exists(place.file), 60)
+            os.set_blocking(started.process.stderr.fileno(), True)
+            said = started.process.stderr.readline()
+            started.process.send_signal(signal.SIGINT)
+            done = started.wait()
+        finally:
+            started.end()
+    tap.check("waiting for another timed run" in said and done.code == 130 and "interrupted: 0 of 3" in done.err,
+              "it waits for other timed runs, and can be interrupted", (said, done))
+
+
+def check_death(tap, place):
+    """A process that is killed is its configuration's error alone."""
+    for more in ([], ["--one-process"]):
+        if os.path.exists(place.file):
+            os.unlink(place.file)
+        started = place.started("--width", "8", "--warmup", "0", "--iterations", "100", "--tile-sizes", "16,512,16",
+                                "--batch-sizes", "1", "--output", place.file, *more)
+        try:
+            wait_until(lambda: os.path.exists(place.file) and place.text().count("\n") == 2, 60)
+            victim = wait_until(lambda: [pid for pid, _ in started.living() if pid != started.process.pid], 60)
+            os.kill(victim[0], signal.SIGKILL)
+            done = started.wait()
+        finally:
+            started.end()
+        errors = [r["error"] for r in place.rows()]
+        tap.equal((done.code, errors), (FILE, ["", "its process was ended by signal 9 (Killed)", ""]),
+                  f"a process that is killed {more}")
+
+
+# -- bad input --
+
+
+def check_refused(tap, place):
+    def refused(words, text, code=USAGE, **more):
+        done = place.sweep("--iterations=1", "--warmup=0", "--width=4", "--batch-sizes=1", "--tile-sizes=16", *words, **more)
+        tap.check(done.code == code and text in done.err and done.out == "" and os.listdir(place.folder) == [],
+                  f"refused: {text}", done)
+
+    to = ["--output", place.file]
+    refused(["--tile-sizes", "16,40", *to], "--tile-sizes is 40: must be a multiple of 16, 16 to 8192")
+    refused(["--tile-sizes", "16384"], "--tile-sizes is 16384: must be a multiple of 16")
+    refused(["--tile-sizes", "0"], "--tile-sizes is '0': must be whole numbers of 1 at least")
+    refused(["--tile-sizes", "16,", *to], "--tile-sizes is '16,'")
+    refused(["--tile-sizes", "16;32"], "--tile-sizes is '16;32'")
+    refused(["--tile-sizes", "16", "x"], "--tile-sizes is 'x'")
+    refused(["--tile-sizes", ",".join(["16"] * 32)], "at most 32")
+    refused(["--batch-sizes", "0"], "--batch-sizes is '0'")
+    refused(["--batch-sizes", "1025", *to], "--batch-sizes is 1025: must be 1 to 1024")
+    refused(["--width", "6"], "--width is 6: must be a multiple of 4")
+    refused(["--mode", "eval"], "--mode is 'eval': must be one of: inference train")
+    refused(["--precision", "fp8"], "one of: fp32 bf16")
+    refused(["--iterations", "0"], "--iterations is '0'")
+    refused(["--warmup", "-1"], "--warmup is '-1'")
+    refused(["--memory-limit", "much"], "--memory-limit")
+    refused(["--output", "-"], "--output is '-': must be the path of a file")
+    refused(["--nonsense"], "there is no such option")
+    refused(["--quiet", "256"], "256: there is no such option")
+    refused(["--device", "tpu"], "one of: cpu cuda")
+    refused(["--device", "cuda", *to], "--device is cuda: no CUDA device: ",
+            env={**ALONE, "YIELDPOINT_PLUGINS": place.folder, "CUDA_VISIBLE_DEVICES": ""})
+
+
+def check_history(tap, place, program):
+    """The columns of the history's tables of this kind."""
+    history = os.path.join(place.folder, "history.db")
+    run(program, "--history", history, "-q", "-k", "timed and n=1", cwd=place.folder)
+    done = run(place.program, "history", "export", "--csv", "-", "--columns", "tile-sweep", "--commit", "ffff", "--history",
+               history)
+    tap.equal(done.out.strip(), COLUMNS, "the history exports the same columns")
+
+
+def main(yieldpoint, program, *more):
+    tap = Tap()
+    for check, *arguments in ((check_rows,), (check_defaults,), (check_table,), (check_terminal,), (check_file,),
+                              (check_unwritable,), (check_together,), (check_memory,),
+                              (check_steady, more == ("sanitized",)), (check_signals,), (check_waiting,),
+                              (check_death,), (check_refused,), (check_history, os.path.abspath(program))):
+        with tempfile.TemporaryDirectory() as folder:
+            tap.run(check.__name__, check, tap, Place(os.path.abspath(yieldpoint), folder), *arguments)
+    tap.done()
+
+
+main(*sys.argv[1:])
