@@ -88,9 +88,12 @@ static const struct {
     {"matmul", {"tiles", .size = {65, 129, 17}}},
     {"linear_cross_entropy", {"chunks", .size = {515, 300, 8}}}};
 
+/* Lines are for the CPU's caches, and take an emulated GPU seconds. */
 static bool has_size(const struct yp_case *t)
 {
-    return operators_declares(t, sizes[yp_int(t, "size")].name, "odd");
+    bool lines = strcmp(sizes[yp_int(t, "size")].shape.name, "lines") == 0;
+    return operators_declares(t, sizes[yp_int(t, "size")].name, "odd") &&
+           (!lines || strcmp(yp_device_of(t), "cpu") == 0);
 }
 
 YP_TEST(operators, sizes, .tags = "stress small", .devices = "cpu cuda", .filter = has_size,
@@ -260,8 +263,16 @@ YP_TEST(operators, calls, .tags = "stress small",
     nn_point_destroy(c.p);
 }
 
+/* But for what a GPU refuses. */
+static bool has_size_there(const struct yp_case *t)
+{
+    bool wide = strcmp(sizes[yp_int(t, "size")].shape.name, "wide") == 0;
+    return has_size(t) && (!wide || strcmp(yp_device_of(t), "cpu") == 0);
+}
+
 /* Gradients are added at sizes that other kernels take than those above. */
-YP_TEST(operators, sizes_added, .tags = "stress small", .filter = has_size,
+YP_TEST(operators, sizes_added, .tags = "stress small", .devices = "cpu cuda",
+        .filter = has_size_there,
         .axes = YP_AXES(yp_axis_range("size", 0, sizeof sizes / sizeof *sizes - 1, 1),
                         yp_axis_string("precision", "fp32", "bf16")),
         .parallel = true)
@@ -273,6 +284,24 @@ YP_TEST(operators, sizes_added, .tags = "stress small", .filter = has_size,
     keep(&c, NN_VJP);
     check_all_added(&c, true);
     nn_point_destroy(c.p);
+}
+
+/* More points than a GPU's kernels count are refused before anything is launched. */
+YP_TEST(operators, points, .tags = "stress small", .devices = "cuda", .parallel = true)
+{
+    const struct nn_operator *const ops[] = {&nn_convolution, &nn_transposed_convolution,
+                                             &nn_depthwise_convolution};
+    const struct nn_shape shape = {"many", .size = {1 << 20, 64, 64, 64, 64, 3, 3, 2, 2},
+                                   .setting = {1, 1}};
+    const struct nn_call call = {.device = yp_device(t), .shape = &shape};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        const struct nn_version *version = nn_version(ops[i], "cuda", NN_FP32);
+        yp_got(t, version);
+        yp_expect(t,
+                  version->forward(&call) == YP_UNSUPPORTED &&
+                      strstr(yp_last_error(), "4294967296 points of 18 taps") != NULL,
+                  "%s: %s", ops[i]->name, yp_last_error());
+    }
 }
 
 /* -- indices outside -------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 
 #include "device/cuda/frame.h"
 #include "models/nn/cuda/nn_cuda.h"
+#include "models/nn/cuda/patches.h"
 #include "models/nn/types.h"
 
 #define GEMM_TILE 64U
@@ -20,17 +21,28 @@ struct gemm_own {
     float sum[GEMM_OWN][GEMM_OWN];
 };
 
-YPK_FUNCTION float gemm_get(const struct nn_cuda_matrix *matrix, size_t i, size_t j)
+/* Element (i, j) of a or b; views: NULL, or what `view` refers to. */
+YPK_FUNCTION float gemm_get(const struct nn_cuda_matrix *matrix, const struct nn_cuda_views *views,
+                            enum nn_cuda_view view, size_t i, size_t j)
 {
-    return nn_get(matrix->at, matrix->transposed ? j * matrix->stride + i : i * matrix->stride + j,
-                  matrix->bf16);
+    size_t at = matrix->transposed ? j * matrix->stride + i : i * matrix->stride + j;
+    if (views == NULL || view == NN_CUDA_DENSE)
+        return nn_get(matrix->at, at, matrix->bf16);
+    if (view == NN_CUDA_BYTES)
+        return views->scale[matrix->transposed ? j : i] * (float)((const int8_t *)matrix->at)[at];
+    if (view == NN_CUDA_PATCHES)
+        return patches_get(&views->patches, i, j);
+    unsigned k = (unsigned)i % views->patches.c, place = (unsigned)i / views->patches.c;
+    size_t row = (size_t)k * views->patches.r * views->patches.s + place;
+    return ((const float *)matrix->at)[row * matrix->stride + j];
 }
 
 /* Thread t's share of a part (GEMM_TILE rows from `row`, GEMM_DEPTH columns from `column`) of a
  * matrix (rows, columns), 0 beyond; neighbours in memory are neighbouring threads'. `turned`: the
  * part's rows are the matrix's columns. */
-YPK_FUNCTION void gemm_load(const struct nn_cuda_matrix *matrix, size_t rows, size_t columns,
-                            size_t row, size_t column, bool turned, unsigned t,
+YPK_FUNCTION void gemm_load(const struct nn_cuda_matrix *matrix, const struct nn_cuda_views *views,
+                            enum nn_cuda_view view, size_t rows, size_t columns, size_t row,
+                            size_t column, bool turned, unsigned t,
                             float to[GEMM_DEPTH][GEMM_TILE + 4])
 {
     bool along = matrix->transposed != turned; /* the tile's side is what lies side by side */
@@ -41,8 +53,8 @@ YPK_FUNCTION void gemm_load(const struct nn_cuda_matrix *matrix, size_t rows, si
         bool inside = row + side < rows && column + deep < columns;
         float value = 0;
         if (inside)
-            value = turned ? gemm_get(matrix, column + deep, row + side)
-                           : gemm_get(matrix, row + side, column + deep);
+            value = turned ? gemm_get(matrix, views, view, column + deep, row + side)
+                           : gemm_get(matrix, views, view, row + side, column + deep);
         to[deep][side] = value;
     }
 }
@@ -78,9 +90,9 @@ YPK_FUNCTION void gemm_store(const struct nn_cuda_gemm *g, size_t row, size_t co
         }
 }
 
-/* Block x of those of the result, row by row. */
-YPK_FUNCTION void gemm_block(const struct nn_cuda_gemm *g, unsigned block,
-                             struct gemm_shared *shared, struct gemm_own *own)
+/* Block x of those of the result, row by row; views: NULL, or those of a and b. */
+YPK_FUNCTION void gemm_block(const struct nn_cuda_gemm *g, const struct nn_cuda_views *views,
+                             unsigned block, struct gemm_shared *shared, struct gemm_own *own)
 {
     unsigned across = (unsigned)((g->n + GEMM_TILE - 1) / GEMM_TILE);
     size_t row = (size_t)(block / across) * GEMM_TILE,
@@ -89,8 +101,10 @@ YPK_FUNCTION void gemm_block(const struct nn_cuda_gemm *g, unsigned block,
         memset(&own[YPK_OWN(t)], 0, sizeof *own);
     for (size_t l = 0; l < g->k; l += GEMM_DEPTH) {
         YPK_EACH (t, GEMM_THREADS) {
-            gemm_load(&g->a, g->m, g->k, row, l, false, t, shared->a);
-            gemm_load(&g->b, g->n, g->k, column, l, true, t, shared->b);
+            gemm_load(&g->a, views, views != NULL ? views->a : NN_CUDA_DENSE, g->m, g->k, row, l,
+                      false, t, shared->a);
+            gemm_load(&g->b, views, views != NULL ? views->b : NN_CUDA_DENSE, g->n, g->k, column, l,
+                      true, t, shared->b);
         }
         ypk_barrier();
         YPK_EACH (t, GEMM_THREADS)

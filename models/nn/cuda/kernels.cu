@@ -1,6 +1,8 @@
 /* Operators on a GPU: the kernels and their launches. */
 #include "models/nn/cuda/attention.h"
 #include "models/nn/cuda/gemm.h"
+#include "models/nn/cuda/images.h"
+#include "models/nn/cuda/patches.h"
 #include "models/nn/cuda/rows.h"
 
 #include <yieldpoint/plugin.h>
@@ -16,6 +18,12 @@ static const struct yp_plugin_host *host;
 
 /* -- elements ------------------------------------------------------------------------------- */
 
+/* The share of a normal distribution below x. */
+YPK_FUNCTION float normal_below(float x)
+{
+    return 0.5F * erfcf(-0.70710678F * x);
+}
+
 YPK_KERNEL(narrow_kernel, struct nn_cuda_narrow, job, THREADS)
 {
     EVERY_ELEMENT(i, job.n)
@@ -30,6 +38,37 @@ YPK_KERNEL(add_kernel, struct nn_cuda_add, job, THREADS)
         if (job.b != NULL)
             value += nn_get(job.b, i, job.bf16);
         nn_put(job.y, i, value, job.bf16);
+    }
+}
+
+YPK_KERNEL(scale_kernel, struct nn_cuda_scale, job, THREADS)
+{
+    EVERY_ELEMENT(i, job.n)
+    job.x[i] *= job.factor;
+}
+
+YPK_KERNEL(line_kernel, struct nn_cuda_line, job, THREADS)
+{
+    EVERY_ELEMENT(i, job.n)
+    {
+        float x = nn_get(job.x, i, job.bf16), value = x > 0 ? x : 0;
+        if (job.function == NN_CUDA_GELU)
+            value = x * normal_below(x);
+        nn_put(job.y, i, value, job.bf16);
+    }
+}
+
+YPK_KERNEL(line_vjp_kernel, struct nn_cuda_line, job, THREADS)
+{
+    EVERY_ELEMENT(i, job.n)
+    {
+        float x = nn_get(job.x, i, job.bf16), slope = x > 0 ? 1 : 0;
+        if (job.function == NN_CUDA_GELU)
+            slope = normal_below(x) + x * 0.39894228F * expf(-0.5F * x * x);
+        slope *= nn_get(job.dy, i, job.bf16);
+        if (job.add)
+            slope += nn_get(job.dx, i, job.bf16);
+        nn_put(job.dx, i, slope, job.bf16);
     }
 }
 
@@ -124,6 +163,49 @@ YPK_KERNEL(rmsnorm_vjp_kernel, struct nn_cuda_rmsnorm, job, ROWS_THREADS)
     rmsnorm_row_vjp(&job, YPK_BLOCK_X, &shared);
 }
 
+YPK_KERNEL(layer_norm_kernel, struct nn_cuda_norm, job, ROWS_THREADS)
+{
+    YPK_SHARED(struct rows_shared, shared);
+    layer_norm_row(&job, YPK_BLOCK_X, &shared);
+}
+
+YPK_KERNEL(layer_norm_vjp_kernel, struct nn_cuda_norm, job, ROWS_THREADS)
+{
+    YPK_SHARED(struct rows_shared, shared);
+    layer_norm_row_vjp(&job, YPK_BLOCK_X, &shared);
+}
+
+/* r (c) = 1 / sqrt(r + eps). */
+YPK_KERNEL(batch_norm_roots_kernel, struct nn_cuda_norm, job, THREADS)
+{
+    EVERY_ELEMENT(i, job.c)
+    job.r[i] = 1 / sqrtf(job.r[i] + job.eps);
+}
+
+YPK_KERNEL(batch_norm_kernel, struct nn_cuda_norm, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.c)
+    batch_norm_value(&job, at);
+}
+
+YPK_KERNEL(batch_norm_vjp_kernel, struct nn_cuda_norm, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.c)
+    batch_norm_slope(&job, at);
+}
+
+YPK_KERNEL(mse_kernel, struct nn_cuda_mse, job, ROWS_THREADS)
+{
+    YPK_SHARED(struct rows_shared, shared);
+    mse_row(&job, YPK_BLOCK_X, &shared);
+}
+
+YPK_KERNEL(mse_vjp_kernel, struct nn_cuda_mse, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.c)
+    mse_slope(&job, at);
+}
+
 YPK_KERNEL(cross_entropy_kernel, struct nn_cuda_cross_entropy, job, ROWS_THREADS)
 {
     YPK_SHARED(struct rows_shared, shared);
@@ -153,7 +235,65 @@ YPK_KERNEL(gemm_kernel, struct nn_cuda_gemm, job, GEMM_THREADS)
 {
     YPK_SHARED(struct gemm_shared, shared);
     YPK_PRIVATE(struct gemm_own, own, GEMM_THREADS);
-    gemm_block(&job, YPK_BLOCK_X, &shared, own);
+    gemm_block(&job, NULL, YPK_BLOCK_X, &shared, own);
+}
+
+YPK_KERNEL(gemm_of_views_kernel, struct nn_cuda_gemm_of_views, job, GEMM_THREADS)
+{
+    YPK_SHARED(struct gemm_shared, shared);
+    YPK_PRIVATE(struct gemm_own, own, GEMM_THREADS);
+    gemm_block(&job.gemm, &job.views, YPK_BLOCK_X, &shared, own);
+}
+
+/* -- images and sequences ------------------------------------------------------------------- */
+
+YPK_KERNEL(depthwise_kernel, struct nn_cuda_depthwise, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.points * job.patches.c)
+    depthwise_point(&job, at);
+}
+
+YPK_KERNEL(depthwise_weights_kernel, struct nn_cuda_depthwise, job, THREADS)
+{
+    YPK_EVERY (t)
+        if (YPK_INDEX(t) < (size_t)job.patches.r * job.patches.s * job.patches.c)
+            depthwise_part(&job, YPK_BLOCK_Y, YPK_INDEX(t));
+}
+
+YPK_KERNEL(upsample_kernel, struct nn_cuda_upsample, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.b * job.p * job.q * job.c)
+    upsample_value(&job, at);
+}
+
+YPK_KERNEL(upsample_vjp_kernel, struct nn_cuda_upsample, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.b * job.h * job.w * job.c)
+    upsample_slope(&job, at);
+}
+
+YPK_KERNEL(tokens_kernel, struct nn_cuda_tokens, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.b * job.t * job.d)
+    tokens_value(&job, at);
+}
+
+YPK_KERNEL(tokens_vjp_kernel, struct nn_cuda_tokens, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.t * job.d)
+    tokens_slope(&job, at);
+}
+
+YPK_KERNEL(slice_kernel, struct nn_cuda_slice, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.b * job.m * job.d)
+    slice_value(&job, at);
+}
+
+YPK_KERNEL(slice_vjp_kernel, struct nn_cuda_slice, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.b * job.t * job.d)
+    slice_slope(&job, at);
 }
 
 /* -- attention: blocks (tiles, heads of all sequences) -------------------------------------- */
@@ -210,6 +350,23 @@ static enum yp_status add(struct yp_device *device, const struct nn_cuda_add *jo
     LAUNCH_ELEMENTS(add_kernel, job->n, "add");
 }
 
+static enum yp_status scale(struct yp_device *device, const struct nn_cuda_scale *job)
+{
+    LAUNCH_ELEMENTS(scale_kernel, job->n, "scale");
+}
+
+static enum yp_status line(struct yp_device *device, const struct nn_cuda_line *job)
+{
+    LAUNCH_ELEMENTS(line_kernel, job->n, "a function");
+}
+
+static enum yp_status line_vjp(struct yp_device *device, const struct nn_cuda_line *job)
+{
+    if (job->dx == NULL)
+        return YP_OK;
+    LAUNCH_ELEMENTS(line_vjp_kernel, job->n, "a function's vjp");
+}
+
 static enum yp_status embedding(struct yp_device *device, const struct nn_cuda_embedding *job)
 {
     LAUNCH_ELEMENTS(embedding_kernel, job->n * job->d, "embedding");
@@ -229,26 +386,119 @@ static enum yp_status rmsnorm(struct yp_device *device, const struct nn_cuda_rms
     LAUNCH(rmsnorm_kernel, ypk_grid((unsigned)job->n, 1), ROWS_THREADS, "rmsnorm");
 }
 
+static unsigned groups_of(size_t rows)
+{
+    return rows < NN_CUDA_GROUPS ? (unsigned)rows : NN_CUDA_GROUPS;
+}
+
+/* Unless there is nowhere to put them. */
 static enum yp_status columns(struct yp_device *device, const struct nn_cuda_columns *job)
 {
-    unsigned groups = job->n < NN_CUDA_GROUPS ? (unsigned)job->n : NN_CUDA_GROUPS;
-    YPK_LAUNCH(columns_kernel, ypk_grid(ypk_blocks(job->c, THREADS), groups), THREADS, 0,
+    if (job->sums == NULL)
+        return YP_OK;
+    YPK_LAUNCH(columns_kernel, ypk_grid(ypk_blocks(job->c, THREADS), groups_of(job->n)), THREADS, 0,
                ypk_stream(host, device), *job);
     LAUNCH_ELEMENTS(columns_merge_kernel, job->c, "columns");
 }
 
+/* Sums of dy (n, c) alone; by rows. */
+static struct nn_cuda_columns columns_of(size_t n, size_t c, bool bf16, const void *dy, float *sums,
+                                         bool add, double *work)
+{
+    struct nn_cuda_columns job = {n, c, bf16, false, false, add, dy, NULL, NULL, NULL, sums, work};
+    return job;
+}
+
 static enum yp_status rmsnorm_vjp(struct yp_device *device, const struct nn_cuda_rmsnorm *job)
 {
-    if (job->dgain != NULL) {
-        struct nn_cuda_columns sums = {job->n, job->d, job->bf16,  job->add_dgain, job->dy,
-                                       job->x, job->r, job->dgain, job->work};
-        enum yp_status status = columns(device, &sums);
-        if (status != YP_OK)
-            return status;
-    }
-    if (job->dx == NULL)
-        return YP_OK;
+    struct nn_cuda_columns sums =
+        columns_of(job->n, job->d, job->bf16, job->dy, job->dgain, job->add_dgain, job->work);
+    sums.x = job->x;
+    sums.r = job->r;
+    enum yp_status status = columns(device, &sums);
+    if (status != YP_OK || job->dx == NULL)
+        return status;
     LAUNCH(rmsnorm_vjp_kernel, ypk_grid((unsigned)job->n, 1), ROWS_THREADS, "rmsnorm's vjp");
+}
+
+static enum yp_status layer_norm(struct yp_device *device, const struct nn_cuda_norm *job)
+{
+    LAUNCH(layer_norm_kernel, ypk_grid((unsigned)job->n, 1), ROWS_THREADS, "layer norm");
+}
+
+static enum yp_status layer_norm_vjp(struct yp_device *device, const struct nn_cuda_norm *job)
+{
+    struct nn_cuda_columns along =
+        columns_of(job->n, job->c, job->bf16, job->dy, job->dgain, job->add_dgain, job->work);
+    const struct nn_cuda_columns all =
+        columns_of(job->n, job->c, job->bf16, job->dy, job->dshift, job->add_dshift, job->work);
+    along.x = job->x;
+    along.mean = job->mean;
+    along.r = job->r;
+    enum yp_status status = columns(device, &along);
+    if (status == YP_OK)
+        status = columns(device, &all);
+    if (status != YP_OK || job->dx == NULL)
+        return status;
+    LAUNCH(layer_norm_vjp_kernel, ypk_grid((unsigned)job->n, 1), ROWS_THREADS, "layer norm's vjp");
+}
+
+/* The variance first stands where r is to be. */
+static enum yp_status batch_norm(struct yp_device *device, const struct nn_cuda_norm *job)
+{
+    struct nn_cuda_columns mean =
+        columns_of(job->n, job->c, job->bf16, job->x, job->mean, false, job->work);
+    mean.average = true;
+    struct nn_cuda_columns variance = mean;
+    variance.dy = NULL;
+    variance.x = job->x;
+    variance.mean = job->mean;
+    variance.by_column = true;
+    variance.sums = job->r;
+    enum yp_status status = columns(device, &mean);
+    if (status == YP_OK)
+        status = columns(device, &variance);
+    if (status != YP_OK)
+        return status;
+    YPK_LAUNCH(batch_norm_roots_kernel, ypk_grid(blocks_for(job->c), 1), THREADS, 0,
+               ypk_stream(host, device), *job);
+    LAUNCH_ELEMENTS(batch_norm_kernel, job->n * job->c, "batch norm");
+}
+
+/* sums (c) to a gradient, or added to it; NULL: it is not wanted. */
+static enum yp_status put_sums(struct yp_device *device, size_t c, const float *sums, bool to_it,
+                               float *gradient)
+{
+    const struct nn_cuda_add job = {c, false, sums, to_it ? gradient : NULL, gradient};
+    return gradient != NULL ? add(device, &job) : YP_OK;
+}
+
+static enum yp_status batch_norm_vjp(struct yp_device *device, const struct nn_cuda_norm *job)
+{
+    float *along = (float *)(void *)(job->work + groups_of(job->n) * job->c), *all = along + job->c;
+    const struct nn_cuda_columns sum =
+        columns_of(job->n, job->c, job->bf16, job->dy, all, false, job->work);
+    struct nn_cuda_columns of_units = sum;
+    of_units.x = job->x;
+    of_units.mean = job->mean;
+    of_units.r = job->r;
+    of_units.by_column = true;
+    of_units.sums = along;
+    enum yp_status status = columns(device, &sum);
+    if (status == YP_OK)
+        status = columns(device, &of_units);
+    if (status == YP_OK)
+        status = put_sums(device, job->c, along, job->add_dgain, job->dgain);
+    if (status == YP_OK)
+        status = put_sums(device, job->c, all, job->add_dshift, job->dshift);
+    if (status != YP_OK || job->dx == NULL)
+        return status;
+    struct nn_cuda_norm slopes = *job;
+    slopes.dgain = along;
+    slopes.dshift = all;
+    YPK_LAUNCH(batch_norm_vjp_kernel, ypk_grid(blocks_for(job->n * job->c), 1), THREADS, 0,
+               ypk_stream(host, device), slopes);
+    return ypk_launched(host, "batch norm's vjp");
 }
 
 static enum yp_status rope(struct yp_device *device, const struct nn_cuda_rope *job)
@@ -318,20 +568,127 @@ static enum yp_status cross_entropy_vjp(struct yp_device *device,
     LAUNCH_ELEMENTS(cross_entropy_vjp_kernel, job->n * job->v, "cross-entropy's vjp");
 }
 
+/* Indices of patches are int's. */
+static enum yp_status patches_fit(size_t points, const struct nn_cuda_patches *p)
+{
+    size_t taps = (size_t)p->r * p->s * p->c;
+    if (points <= INT32_MAX && taps <= INT32_MAX)
+        return YP_OK;
+    return host->set_error(YP_UNSUPPORTED,
+                           "convolution: %zu points of %zu taps: a GPU takes %d each at most",
+                           points, taps, INT32_MAX);
+}
+
+static unsigned gemm_blocks(const struct nn_cuda_gemm *g)
+{
+    return ypk_blocks(g->m, GEMM_TILE) * ypk_blocks(g->n, GEMM_TILE);
+}
+
 static enum yp_status gemm(struct yp_device *device, const struct nn_cuda_gemm *job)
 {
-    LAUNCH(gemm_kernel, ypk_grid(ypk_blocks(job->m, GEMM_TILE) * ypk_blocks(job->n, GEMM_TILE), 1),
-           GEMM_THREADS, "matrix product");
+    LAUNCH(gemm_kernel, ypk_grid(gemm_blocks(job), 1), GEMM_THREADS, "matrix product");
+}
+
+static enum yp_status gemm_of_views(struct yp_device *device,
+                                    const struct nn_cuda_gemm_of_views *job)
+{
+    enum yp_status status = YP_OK;
+    if (job->views.a == NN_CUDA_PATCHES || job->views.b == NN_CUDA_PATCHES)
+        status = patches_fit(job->views.a == NN_CUDA_PATCHES ? job->gemm.m : job->gemm.k,
+                             &job->views.patches);
+    if (status != YP_OK)
+        return status;
+    LAUNCH(gemm_of_views_kernel, ypk_grid(gemm_blocks(&job->gemm), 1), GEMM_THREADS,
+           "product of views");
+}
+
+static enum yp_status depthwise(struct yp_device *device, const struct nn_cuda_depthwise *job)
+{
+    enum yp_status status = patches_fit(job->points, &job->patches);
+    if (status != YP_OK)
+        return status;
+    LAUNCH_ELEMENTS(depthwise_kernel, job->points * job->patches.c, "depthwise convolution");
+}
+
+static enum yp_status depthwise_weights(struct yp_device *device,
+                                        const struct nn_cuda_depthwise *job)
+{
+    const struct nn_cuda_patches *p = &job->patches;
+    const struct nn_cuda_columns sums = columns_of(job->points, (size_t)p->r * p->s * p->c, false,
+                                                   NULL, job->dweights, job->add, job->work);
+    enum yp_status status = patches_fit(job->points, p);
+    if (status != YP_OK)
+        return status;
+    YPK_LAUNCH(depthwise_weights_kernel,
+               ypk_grid(ypk_blocks(sums.c, THREADS), groups_of(job->points)), THREADS, 0,
+               ypk_stream(host, device), *job);
+    YPK_LAUNCH(columns_merge_kernel, ypk_grid(blocks_for(sums.c), 1), THREADS, 0,
+               ypk_stream(host, device), sums);
+    return ypk_launched(host, "depthwise convolution's vjp");
+}
+
+static enum yp_status mse(struct yp_device *device, const struct nn_cuda_mse *job)
+{
+    LAUNCH(mse_kernel, ypk_grid((unsigned)job->n, 1), ROWS_THREADS, "mse");
+}
+
+static enum yp_status mse_vjp(struct yp_device *device, const struct nn_cuda_mse *job)
+{
+    LAUNCH_ELEMENTS(mse_vjp_kernel, job->n * job->c, "mse's vjp");
+}
+
+static enum yp_status upsample(struct yp_device *device, const struct nn_cuda_upsample *job)
+{
+    LAUNCH_ELEMENTS(upsample_kernel, job->b * job->p * job->q * job->c, "upsample");
+}
+
+static enum yp_status upsample_vjp(struct yp_device *device, const struct nn_cuda_upsample *job)
+{
+    if (job->dx == NULL)
+        return YP_OK;
+    LAUNCH_ELEMENTS(upsample_vjp_kernel, job->b * job->h * job->w * job->c, "upsample's vjp");
+}
+
+static enum yp_status tokens(struct yp_device *device, const struct nn_cuda_tokens *job)
+{
+    LAUNCH_ELEMENTS(tokens_kernel, job->b * job->t * job->d, "tokens");
+}
+
+static enum yp_status tokens_vjp(struct yp_device *device, const struct nn_cuda_tokens *job)
+{
+    LAUNCH_ELEMENTS(tokens_vjp_kernel, job->t * job->d, "tokens' vjp");
+}
+
+static enum yp_status slice(struct yp_device *device, const struct nn_cuda_slice *job)
+{
+    LAUNCH_ELEMENTS(slice_kernel, job->b * job->m * job->d, "slice");
+}
+
+static enum yp_status slice_vjp(struct yp_device *device, const struct nn_cuda_slice *job)
+{
+    if (job->dx == NULL)
+        return YP_OK;
+    LAUNCH_ELEMENTS(slice_vjp_kernel, job->b * job->t * job->d, "slice's vjp");
 }
 
 static const struct nn_cuda table = {narrow,
                                      add,
+                                     scale,
+                                     {line, line_vjp},
                                      {embedding, embedding_vjp},
                                      {rmsnorm, rmsnorm_vjp},
+                                     {layer_norm, layer_norm_vjp},
+                                     {batch_norm, batch_norm_vjp},
                                      rope,
                                      {swiglu, swiglu_vjp},
                                      {attention, attention_vjp},
                                      {cross_entropy, cross_entropy_vjp},
                                      columns,
-                                     gemm};
+                                     gemm,
+                                     gemm_of_views,
+                                     {depthwise, depthwise_weights},
+                                     {mse, mse_vjp},
+                                     {upsample, upsample_vjp},
+                                     {tokens, tokens_vjp},
+                                     {slice, slice_vjp}};
 YP_PLUGIN(NN_CUDA_PLUGIN, table, host)

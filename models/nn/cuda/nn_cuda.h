@@ -32,6 +32,22 @@ struct nn_cuda_add {
     void *y;
 };
 
+struct nn_cuda_scale {
+    size_t n;
+    float factor, *x;
+};
+
+enum nn_cuda_function { NN_CUDA_RELU, NN_CUDA_GELU };
+
+/* Forward: y = the function of x, element by element. Backward: dx, which may be NULL. */
+struct nn_cuda_line {
+    size_t n;
+    bool bf16, add;
+    enum nn_cuda_function function;
+    const void *x, *dy;
+    void *y, *dx;
+};
+
 /* Forward: y (n, d), rows of table (v, d). Backward: dtable (v, d) in float, which is set to 0
  * first unless `add`. */
 struct nn_cuda_embedding {
@@ -52,6 +68,20 @@ struct nn_cuda_rmsnorm {
     const float *gain;
     void *y, *dx;
     float *r, *dgain;
+    double *work;
+};
+
+/* Of rows (layer_norm), mean and r (n), or of columns (batch_norm), mean and r (c). Backward: dx,
+ * dgain or dshift may be NULL; `work` is nn_cuda_columns_bytes(n, c), and that of batch_norm 2 c
+ * floats more. */
+struct nn_cuda_norm {
+    size_t n, c;
+    bool bf16, add_dx, add_dgain, add_dshift;
+    float eps;
+    const void *x, *dy;
+    const float *gain, *shift;
+    void *y, *dx;
+    float *mean, *r, *dgain, *dshift;
     double *work;
 };
 
@@ -95,13 +125,15 @@ struct nn_cuda_cross_entropy {
     void *s;
 };
 
-/* sums (c) of the columns of dy (n, c), or of dy x r with x (n, c) and r (n) where x is not NULL;
- * added to what is there when `add`. `work` is nn_cuda_columns_bytes(n, c). */
+/* sums (c) of the columns of dy (n, c); where x (n, c) is not NULL, of dy h with h = (x - mean) r
+ * or, without dy, of h^2. mean and r, of rows (n) or `by_column` (c), may be NULL: 0 and 1. The
+ * sums are divided by n if `average`, or added to what is there if `add`. `work` is
+ * nn_cuda_columns_bytes(n, c). */
 struct nn_cuda_columns {
     size_t n, c;
-    bool bf16, add;
+    bool bf16, by_column, average, add;
     const void *dy, *x;
-    const float *r;
+    const float *mean, *r;
     float *sums;
     double *work;
 };
@@ -112,6 +144,16 @@ static inline size_t nn_cuda_columns_bytes(size_t n, size_t c)
 {
     return (n < NN_CUDA_GROUPS ? n : NN_CUDA_GROUPS) * c * sizeof(double);
 }
+
+/* What lies around the points of a grid (b, p, q) in an array (b, h, w, c): at tap (u, v) of point
+ * (i, j) the element of line (i scale + shift + u sign) / step, and of a column alike. There is 0
+ * where that is outside, or no whole number. As a matrix: points in rows, taps (r, s, c) in
+ * columns. */
+struct nn_cuda_patches {
+    const float *at;
+    unsigned h, w, c, p, q, r, s;
+    int scale, shift, sign, step;
+};
 
 /* As struct nn_gemm (gemm/gemm.h) and its matrices, in float and bf16. */
 struct nn_cuda_matrix {
@@ -127,11 +169,70 @@ struct nn_cuda_gemm {
     const float *bias;
 };
 
+/* What a or b may be instead: numbers of 8 bits times the `scale` of their row in memory; the
+ * patches; weights (k, r, s, c) as the matrix (r s k, c) that patches of k channels are multiplied
+ * with. */
+enum nn_cuda_view { NN_CUDA_DENSE, NN_CUDA_BYTES, NN_CUDA_PATCHES, NN_CUDA_TURNED };
+
+struct nn_cuda_views {
+    enum nn_cuda_view a, b;
+    const float *scale;
+    struct nn_cuda_patches patches;
+};
+
+struct nn_cuda_gemm_of_views {
+    struct nn_cuda_gemm gemm;
+    struct nn_cuda_views views;
+};
+
+/* y (points, c) = bias (c) or 0, and for each tap of the point the element of its channel times
+ * weights (r, s, c); added to what is there if `add`. Backward: dweights, the sums of dy (points,
+ * c) times these elements; `work` is nn_cuda_columns_bytes(points, r s c). */
+struct nn_cuda_depthwise {
+    size_t points;
+    bool add;
+    struct nn_cuda_patches patches;
+    const float *weights, *bias, *dy;
+    float *y, *dweights;
+    double *work;
+};
+
+/* As the operators of these names; gradients may be NULL. */
+struct nn_cuda_mse {
+    size_t n, c;
+    const float *y, *t, *dloss;
+    float *loss, *dy, *dt;
+};
+
+struct nn_cuda_upsample {
+    size_t b, h, w, c, p, q;
+    bool corners, add;
+    const float *x, *dy;
+    float *y, *dx;
+};
+
+struct nn_cuda_tokens {
+    size_t b, t, d;
+    bool add_dfirst, add_dposition;
+    const float *x, *first, *position, *dy;
+    float *y, *dx, *dfirst, *dposition;
+};
+
+struct nn_cuda_slice {
+    size_t b, t, d, m, from;
+    const float *x, *dy;
+    float *y, *dx;
+};
+
 struct nn_cuda {
     enum yp_status (*narrow)(struct yp_device *device, const struct nn_cuda_narrow *job);
     enum yp_status (*add)(struct yp_device *device, const struct nn_cuda_add *job);
+    enum yp_status (*scale)(struct yp_device *device, const struct nn_cuda_scale *job);
+    enum yp_status (*line[2])(struct yp_device *device, const struct nn_cuda_line *job);
     enum yp_status (*embedding[2])(struct yp_device *device, const struct nn_cuda_embedding *job);
     enum yp_status (*rmsnorm[2])(struct yp_device *device, const struct nn_cuda_rmsnorm *job);
+    enum yp_status (*layer_norm[2])(struct yp_device *device, const struct nn_cuda_norm *job);
+    enum yp_status (*batch_norm[2])(struct yp_device *device, const struct nn_cuda_norm *job);
     enum yp_status (*rope)(struct yp_device *device, const struct nn_cuda_rope *job);
     enum yp_status (*swiglu[2])(struct yp_device *device, const struct nn_cuda_swiglu *job);
     enum yp_status (*attention[2])(struct yp_device *device, const struct nn_cuda_attention *job);
@@ -139,6 +240,13 @@ struct nn_cuda {
                                        const struct nn_cuda_cross_entropy *job);
     enum yp_status (*columns)(struct yp_device *device, const struct nn_cuda_columns *job);
     enum yp_status (*gemm)(struct yp_device *device, const struct nn_cuda_gemm *job);
+    enum yp_status (*gemm_of_views)(struct yp_device *device,
+                                    const struct nn_cuda_gemm_of_views *job);
+    enum yp_status (*depthwise[2])(struct yp_device *device, const struct nn_cuda_depthwise *job);
+    enum yp_status (*mse[2])(struct yp_device *device, const struct nn_cuda_mse *job);
+    enum yp_status (*upsample[2])(struct yp_device *device, const struct nn_cuda_upsample *job);
+    enum yp_status (*tokens[2])(struct yp_device *device, const struct nn_cuda_tokens *job);
+    enum yp_status (*slice[2])(struct yp_device *device, const struct nn_cuda_slice *job);
 };
 
 #ifdef __cplusplus

@@ -8,40 +8,90 @@
 /* NULL with yp_last_error() set: there is no plugin, or it is another version's. */
 const struct nn_cuda *nn_cuda_table(void);
 
-/* A product whose matrices, of float or bf16, lie on the device. */
+/* A product whose matrices, of float or bf16, lie on the device. A matrix of 8 bits is multiplied
+ * by the scales that the job is given then. */
+struct nn_cuda_gemm nn_cuda_gemm_of(const struct nn_gemm *gemm);
 enum yp_status nn_cuda_product(const struct nn_cuda *cuda, struct yp_device *device,
                                const struct nn_gemm *gemm);
 
-/* The functions of versions in fp32 and bf16, from forward_on() and vjp_on() with the plugin's
- * functions and bool bf16. */
-#define NN_ON_CUDA_AS(name, pass, bf16) \
-    static enum yp_status name(const struct nn_call *call) \
+/* Convolutions in fp32, of any shape (convolution.c). */
+nn_fast nn_cuda_convolution, nn_cuda_convolution_vjp;
+nn_fast nn_cuda_transposed_convolution, nn_cuda_transposed_convolution_vjp;
+nn_fast nn_cuda_depthwise_convolution, nn_cuda_depthwise_convolution_vjp;
+nn_bytes nn_cuda_convolution_work, nn_cuda_transposed_convolution_work;
+nn_bytes nn_cuda_depthwise_convolution_work;
+
+/* A version's function `name`, from what it does with the plugin's functions, `cuda`. */
+#define NN_ON_CUDA_CALL(name, ...) \
+    enum yp_status name(const struct nn_call *call) \
     { \
         const struct nn_cuda *cuda = nn_cuda_table(); \
-        return cuda != NULL ? pass(cuda, call, bf16) : yp_last_status(); \
+        return cuda != NULL ? __VA_ARGS__ : yp_last_status(); \
     }
-#define NN_ON_CUDA \
-    NN_ON_CUDA_AS(forward_cuda, forward_on, false) \
-    NN_ON_CUDA_AS(forward_cuda_bf16, forward_on, true) \
-    NN_ON_CUDA_AS(vjp_cuda, vjp_on, false) \
-    NN_ON_CUDA_AS(vjp_cuda_bf16, vjp_on, true)
 
-/* forward_on() and vjp_on() of an operator `op` whose kernels take one job, struct nn_cuda_OP, in
- * either pass: job_of() with bool bf16. */
-#define NN_ON_CUDA_BY_JOB(op) \
+/* The functions of versions in fp32 and bf16, from forward_on() and vjp_on() with the plugin's
+ * functions and bool bf16; or in fp32 alone, without bf16. */
+#define NN_ON_CUDA \
+    static NN_ON_CUDA_CALL(forward_cuda, forward_on(cuda, call, false)) static NN_ON_CUDA_CALL( \
+        forward_cuda_bf16, \
+        forward_on( \
+            cuda, call, \
+            true)) static NN_ON_CUDA_CALL(vjp_cuda, \
+                                          vjp_on(cuda, call, \
+                                                 false)) static NN_ON_CUDA_CALL(vjp_cuda_bf16, \
+                                                                                vjp_on(cuda, call, \
+                                                                                       true))
+#define NN_ON_CUDA_FP32 \
+    static NN_ON_CUDA_CALL(forward_cuda, forward_on(cuda, call)) static NN_ON_CUDA_CALL( \
+        vjp_cuda, vjp_on(cuda, call))
+
+/* forward_on() and vjp_on() of an operator whose kernels, `op` of the plugin's, take one job in
+ * either pass: job_of() with bool bf16; or without, in fp32 alone. */
+#define NN_ON_CUDA_BY_JOB(op, job_) \
     static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, \
                                      bool bf16) \
     { \
-        const struct nn_cuda_##op job = job_of(call, bf16); \
+        const job_ job = job_of(call, bf16); \
         return cuda->op[NN_FORWARD](call->device, &job); \
     } \
     static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, \
                                  bool bf16) \
     { \
-        const struct nn_cuda_##op job = job_of(call, bf16); \
+        const job_ job = job_of(call, bf16); \
         return cuda->op[NN_VJP](call->device, &job); \
     } \
     NN_ON_CUDA
+#define NN_ON_CUDA_FP32_BY_JOB(op, job_) \
+    static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call) \
+    { \
+        const job_ job = job_of(call); \
+        return cuda->op[NN_FORWARD](call->device, &job); \
+    } \
+    static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call) \
+    { \
+        const job_ job = job_of(call); \
+        return cuda->op[NN_VJP](call->device, &job); \
+    } \
+    NN_ON_CUDA_FP32
+
+/* The same of the function y (n) of x (n), tensors 0 and 1; and of a norm with the tensors x (n,
+ * c), gain, shift, y, mean, r and the setting eps. */
+#define NN_ON_CUDA_LINE(function_) \
+    static struct nn_cuda_line job_of(const struct nn_call *call, bool bf16) \
+    { \
+        return nn_cuda_line_of(call, bf16, function_); \
+    } \
+    NN_ON_CUDA_BY_JOB(line, struct nn_cuda_line)
+#define NN_ON_CUDA_NORM(op) \
+    static struct nn_cuda_norm job_of(const struct nn_call *call, bool bf16) \
+    { \
+        return nn_cuda_norm_of(call, bf16); \
+    } \
+    NN_ON_CUDA_BY_JOB(op, struct nn_cuda_norm)
+
+struct nn_cuda_line nn_cuda_line_of(const struct nn_call *call, bool bf16,
+                                    enum nn_cuda_function function);
+struct nn_cuda_norm nn_cuda_norm_of(const struct nn_call *call, bool bf16);
 
 /* For the entry: the versions of NN_BOTH_TYPES and NN_ON_CUDA, with the workspace of either device,
  * or NULL, and the types of the versions in bf16. */

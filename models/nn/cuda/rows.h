@@ -80,6 +80,135 @@ YPK_FUNCTION void rmsnorm_row_vjp(const struct nn_cuda_rmsnorm *job, size_t row,
     }
 }
 
+/* -- layer_norm: see operators/layer_norm.c -------------------------------------------------- */
+
+YPK_FUNCTION void layer_norm_row(const struct nn_cuda_norm *job, size_t row,
+                                 struct rows_shared *shared)
+{
+    size_t at = row * job->c;
+    YPK_EACH (t, ROWS_THREADS) {
+        float sum = 0;
+        for (size_t i = t; i < job->c; i += ROWS_THREADS)
+            sum += nn_get(job->x, at + i, job->bf16);
+        shared->part[t] = sum;
+    }
+    rows_reduce(shared, false);
+    YPK_PRIVATE(float, mean, ROWS_THREADS);
+    YPK_EACH (t, ROWS_THREADS) {
+        float middle = shared->all / (float)job->c, squares = 0;
+        for (size_t i = t; i < job->c; i += ROWS_THREADS) {
+            float off = nn_get(job->x, at + i, job->bf16) - middle;
+            squares += off * off;
+        }
+        mean[YPK_OWN(t)] = middle;
+        shared->part[t] = squares;
+    }
+    rows_reduce(shared, false);
+    YPK_EACH (t, ROWS_THREADS) {
+        float middle = mean[YPK_OWN(t)], r = 1 / sqrtf(shared->all / (float)job->c + job->eps);
+        if (t == 0) {
+            job->mean[row] = middle;
+            job->r[row] = r;
+        }
+        for (size_t i = t; i < job->c; i += ROWS_THREADS) {
+            float h = (nn_get(job->x, at + i, job->bf16) - middle) * r;
+            nn_put(job->y, at + i, h * job->gain[i] + job->shift[i], job->bf16);
+        }
+    }
+}
+
+YPK_FUNCTION float layer_norm_unit(const struct nn_cuda_norm *job, size_t row, size_t i)
+{
+    return (nn_get(job->x, row * job->c + i, job->bf16) - job->mean[row]) * job->r[row];
+}
+
+YPK_FUNCTION float layer_norm_gained(const struct nn_cuda_norm *job, size_t row, size_t i)
+{
+    return job->gain[i] * nn_get(job->dy, row * job->c + i, job->bf16);
+}
+
+YPK_FUNCTION void layer_norm_row_vjp(const struct nn_cuda_norm *job, size_t row,
+                                     struct rows_shared *shared)
+{
+    YPK_EACH (t, ROWS_THREADS) {
+        float sum = 0;
+        for (size_t i = t; i < job->c; i += ROWS_THREADS)
+            sum += layer_norm_gained(job, row, i);
+        shared->part[t] = sum;
+    }
+    rows_reduce(shared, false);
+    YPK_PRIVATE(float, all, ROWS_THREADS);
+    YPK_EACH (t, ROWS_THREADS) {
+        float sum = 0;
+        all[YPK_OWN(t)] = shared->all / (float)job->c;
+        for (size_t i = t; i < job->c; i += ROWS_THREADS)
+            sum += layer_norm_gained(job, row, i) * layer_norm_unit(job, row, i);
+        shared->part[t] = sum;
+    }
+    rows_reduce(shared, false);
+    YPK_EACH (t, ROWS_THREADS) {
+        float along = shared->all / (float)job->c;
+        for (size_t i = t; i < job->c; i += ROWS_THREADS) {
+            float slope = job->r[row] * (layer_norm_gained(job, row, i) - all[YPK_OWN(t)] -
+                                         layer_norm_unit(job, row, i) * along);
+            if (job->add_dx)
+                slope += nn_get(job->dx, row * job->c + i, job->bf16);
+            nn_put(job->dx, row * job->c + i, slope, job->bf16);
+        }
+    }
+}
+
+/* -- batch_norm: see operators/batch_norm.c; element `at` of (n, c) --------------------------- */
+
+YPK_FUNCTION float batch_norm_unit(const struct nn_cuda_norm *job, size_t at)
+{
+    size_t i = at % job->c;
+    return (nn_get(job->x, at, job->bf16) - job->mean[i]) * job->r[i];
+}
+
+YPK_FUNCTION void batch_norm_value(const struct nn_cuda_norm *job, size_t at)
+{
+    size_t i = at % job->c;
+    nn_put(job->y, at, batch_norm_unit(job, at) * job->gain[i] + job->shift[i], job->bf16);
+}
+
+/* dgain and dshift are the sums of dy h and dy alone. */
+YPK_FUNCTION void batch_norm_slope(const struct nn_cuda_norm *job, size_t at)
+{
+    size_t i = at % job->c;
+    float along = job->dgain[i] / (float)job->n, all = job->dshift[i] / (float)job->n;
+    float off = nn_get(job->dy, at, job->bf16) - all - batch_norm_unit(job, at) * along;
+    float slope = job->gain[i] * job->r[i] * off;
+    if (job->add_dx)
+        slope += nn_get(job->dx, at, job->bf16);
+    nn_put(job->dx, at, slope, job->bf16);
+}
+
+/* -- mse: see operators/mse.c ----------------------------------------------------------------- */
+
+YPK_FUNCTION void mse_row(const struct nn_cuda_mse *job, size_t row, struct rows_shared *shared)
+{
+    const float *y = job->y + row * job->c, *other = job->t + row * job->c;
+    YPK_EACH (t, ROWS_THREADS) {
+        float sum = 0;
+        for (size_t i = t; i < job->c; i += ROWS_THREADS)
+            sum += (y[i] - other[i]) * (y[i] - other[i]);
+        shared->part[t] = sum;
+    }
+    rows_reduce(shared, false);
+    YPK_EACH (t, 1U)
+        job->loss[row] = shared->all / (float)job->c;
+}
+
+YPK_FUNCTION void mse_slope(const struct nn_cuda_mse *job, size_t at)
+{
+    float slope = job->dloss[at / job->c] * 2 / (float)job->c * (job->y[at] - job->t[at]);
+    if (job->dy != NULL)
+        job->dy[at] = slope;
+    if (job->dt != NULL)
+        job->dt[at] = -slope;
+}
+
 /* -- cross-entropy: see operators/linear_cross_entropy.c ------------------------------------ */
 
 YPK_FUNCTION void cross_entropy_row(const struct nn_cuda_cross_entropy *job, size_t row,
@@ -137,11 +266,13 @@ YPK_FUNCTION void columns_part(const struct nn_cuda_columns *job, size_t group, 
 {
     double sum = 0;
     for (size_t row = group; row < job->n; row += NN_CUDA_GROUPS) {
-        size_t at = row * job->c + i;
-        float value = nn_get(job->dy, at, job->bf16);
-        if (job->x != NULL)
-            value *= nn_get(job->x, at, job->bf16) * job->r[row];
-        sum += (double)value;
+        size_t at = row * job->c + i, k = job->by_column ? i : row;
+        float h = 1;
+        if (job->x != NULL) {
+            h = nn_get(job->x, at, job->bf16) - (job->mean != NULL ? job->mean[k] : 0);
+            h *= job->r != NULL ? job->r[k] : 1;
+        }
+        sum += (double)(job->dy != NULL ? nn_get(job->dy, at, job->bf16) * h : h * h);
     }
     job->work[group * job->c + i] = sum;
 }
@@ -151,5 +282,5 @@ YPK_FUNCTION void columns_merge(const struct nn_cuda_columns *job, size_t i)
     double sum = job->add ? (double)job->sums[i] : 0;
     for (size_t group = 0; group < columns_groups(job->n); group++)
         sum += job->work[group * job->c + i];
-    job->sums[i] = (float)sum;
+    job->sums[i] = (float)(job->average ? sum / (double)job->n : sum);
 }

@@ -1,4 +1,5 @@
 #include "models/nn/cuda/on_cuda.h"
+#include "models/nn/fast.h"
 
 #include <yieldpoint/plugin.h>
 
@@ -13,16 +14,58 @@ static struct nn_cuda_matrix matrix_of(const struct nn_matrix *matrix)
                                    matrix->stride};
 }
 
+struct nn_cuda_gemm nn_cuda_gemm_of(const struct nn_gemm *gemm)
+{
+    return (struct nn_cuda_gemm){gemm->m,
+                                 gemm->n,
+                                 gemm->k,
+                                 matrix_of(&gemm->a),
+                                 matrix_of(&gemm->b),
+                                 matrix_of(&gemm->c),
+                                 gemm->add,
+                                 gemm->bias};
+}
+
 enum yp_status nn_cuda_product(const struct nn_cuda *cuda, struct yp_device *device,
                                const struct nn_gemm *gemm)
 {
-    const struct nn_cuda_gemm job = {gemm->m,
-                                     gemm->n,
-                                     gemm->k,
-                                     matrix_of(&gemm->a),
-                                     matrix_of(&gemm->b),
-                                     matrix_of(&gemm->c),
-                                     gemm->add,
-                                     gemm->bias};
+    const struct nn_cuda_gemm job = nn_cuda_gemm_of(gemm);
     return cuda->gemm(device, &job);
+}
+
+struct nn_cuda_line nn_cuda_line_of(const struct nn_call *call, bool bf16,
+                                    enum nn_cuda_function function)
+{
+    enum { X, Y };
+    return (struct nn_cuda_line){.n = call->shape->size[0],
+                                 .bf16 = bf16,
+                                 .add = nn_adds(call, X),
+                                 .function = function,
+                                 .x = call->value[X],
+                                 .dy = call->gradient[Y],
+                                 .y = call->value[Y],
+                                 .dx = call->gradient[X]};
+}
+
+struct nn_cuda_norm nn_cuda_norm_of(const struct nn_call *call, bool bf16)
+{
+    enum { X, GAIN, SHIFT, Y, MEAN, R };
+    return (struct nn_cuda_norm){.n = call->shape->size[0],
+                                 .c = call->shape->size[1],
+                                 .bf16 = bf16,
+                                 .add_dx = nn_adds(call, X),
+                                 .add_dgain = nn_adds(call, GAIN),
+                                 .add_dshift = nn_adds(call, SHIFT),
+                                 .eps = (float)call->shape->setting[0],
+                                 .x = call->value[X],
+                                 .dy = call->gradient[Y],
+                                 .gain = call->value[GAIN],
+                                 .shift = call->value[SHIFT],
+                                 .y = call->value[Y],
+                                 .dx = call->gradient[X],
+                                 .mean = call->value[MEAN],
+                                 .r = call->value[R],
+                                 .dgain = call->gradient[GAIN],
+                                 .dshift = call->gradient[SHIFT],
+                                 .work = call->work};
 }

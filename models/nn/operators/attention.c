@@ -306,7 +306,7 @@ static struct nn_cuda_attention job_of(const struct nn_call *call, bool bf16)
                                       .along = call->work};
 }
 
-NN_ON_CUDA_BY_JOB(attention)
+NN_ON_CUDA_BY_JOB(attention, struct nn_cuda_attention)
 
 static size_t plain_work(const struct nn_shape *shape)
 {

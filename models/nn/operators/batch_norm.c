@@ -6,6 +6,7 @@
 #define NN_FILE "models/nn/operators/batch_norm.c"
 enum { X, GAIN, SHIFT, Y, MEAN, R };
 enum { N, C };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
@@ -156,6 +157,14 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+static size_t work_cuda(const struct nn_shape *shape)
+{
+    return nn_cuda_columns_bytes(shape->size[N], shape->size[C]) +
+           2 * shape->size[C] * sizeof(float);
+}
+
+NN_ON_CUDA_NORM(batch_norm)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     return (pass == NN_VJP ? 11.0 : 8.0) * (double)shape->size[N] * (double)shape->size[C];
@@ -178,7 +187,7 @@ const struct nn_operator nn_batch_norm = {
                {"medium", .size = {16384, 128}, .setting = {1e-5}}},
     NN_PLAIN,
     .flops = flops,
-    NN_CPU_VERSIONS(work, "bffbff", "bffbff"),
+    NN_BOTH_VERSIONS(work, work_cuda, "bffbff", "bffbff"),
 };
 
 #else

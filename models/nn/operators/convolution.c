@@ -7,6 +7,7 @@
 #define NN_FILE "models/nn/operators/convolution.c"
 enum { X, WEIGHTS, BIAS, Y };
 enum { B, H, W, P, Q, R, S, C, K };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/patches.h"
 #include "models/nn/plain.h"
@@ -129,7 +130,9 @@ const struct nn_operator nn_convolution = {
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
-                  .types = "bbfb", .gradients = "bffb", .arithmetic = YP_BF16}},
+                  .types = "bbfb", .gradients = "bffb", .arithmetic = YP_BF16},
+                 {NN_FP32, "cuda", .forward = nn_cuda_convolution, .vjp = nn_cuda_convolution_vjp,
+                  .work = nn_cuda_convolution_work}},
 };
 
 #else

@@ -7,6 +7,7 @@
 #define NN_FILE "models/nn/operators/depthwise_convolution.c"
 enum { X, WEIGHTS, BIAS, Y };
 enum { B, H, W, P, Q, R, S, C };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/patches.h"
 #include "models/nn/plain.h"
@@ -230,7 +231,10 @@ const struct nn_operator nn_depthwise_convolution = {
                {"medium", .size = {4, 18, 18, 18, 18, 7, 7, 256}, .setting = {1, 3}}},
     NN_PLAIN,
     .flops = flops,
-    NN_CPU_VERSIONS(work, "bbfb", "bffb"),
+    NN_CPU_VERSIONS(work, "bbfb", "bffb",
+                    {NN_FP32, "cuda", .forward = nn_cuda_depthwise_convolution,
+                     .vjp = nn_cuda_depthwise_convolution_vjp,
+                     .work = nn_cuda_depthwise_convolution_work}),
 };
 
 #else

@@ -4,6 +4,7 @@
 #define NN_FILE "models/nn/operators/gelu.c"
 enum { X, Y };
 enum { N };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/maths.h"
 #include "models/nn/plain.h"
@@ -34,6 +35,8 @@ NN_TYPED_KERNEL(slopes, (const void *x, const void *dy, size_t n, bool add, void
 
 NN_LINE_FUNCTION
 
+NN_ON_CUDA_LINE(NN_CUDA_GELU)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     return (pass == NN_VJP ? 2 * NN_FUNCTION + 5 : NN_FUNCTION + 3) * (double)shape->size[N];
@@ -47,7 +50,7 @@ const struct nn_operator nn_gelu = {
     NN_LINE_SHAPES(0),
     NN_PLAIN,
     .flops = flops,
-    NN_CPU_VERSIONS(NULL, "bb", "bb"),
+    NN_BOTH_VERSIONS(NULL, NULL, "bb", "bb"),
 };
 
 #else

@@ -6,6 +6,7 @@
 #define NN_FILE "models/nn/operators/layer_norm.c"
 enum { X, GAIN, SHIFT, Y, MEAN, R };
 enum { N, D };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
@@ -108,6 +109,13 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+static size_t work_cuda(const struct nn_shape *shape)
+{
+    return nn_cuda_columns_bytes(shape->size[N], shape->size[D]);
+}
+
+NN_ON_CUDA_NORM(layer_norm)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     return (pass == NN_VJP ? 14.0 : 8.0) * (double)shape->size[N] * (double)shape->size[D];
@@ -130,7 +138,7 @@ const struct nn_operator nn_layer_norm = {
                {"medium", .size = {2056, 1280}, .setting = {1e-6}}},
     NN_PLAIN,
     .flops = flops,
-    NN_CPU_VERSIONS(work, "bffbff", "bffbff"),
+    NN_BOTH_VERSIONS(work, work_cuda, "bffbff", "bffbff"),
 };
 
 #else

@@ -10,6 +10,7 @@
 #define NN_FILE "models/nn/operators/linear_int8.c"
 enum { X, W, SCALE, B, Y };
 enum { N, OUT, C };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/gemm/gemm.h"
 #include "models/nn/plain.h"
@@ -259,6 +260,49 @@ static enum yp_status vjp_wide(const struct nn_call *call)
     return status;
 }
 
+static size_t work_cuda(const struct nn_shape *shape)
+{
+    return nn_cuda_columns_bytes(shape->size[N], shape->size[OUT]);
+}
+
+/* The kernel makes floats of the weights that it reads. */
+static enum yp_status product_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                                 const struct nn_gemm *product)
+{
+    const struct nn_cuda_gemm_of_views job = {
+        .gemm = nn_cuda_gemm_of(product),
+        .views = {.b = NN_CUDA_BYTES, .scale = call->value[SCALE]}};
+    return cuda->gemm_of_views(call->device, &job);
+}
+
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call)
+{
+    size_t n = call->shape->size[N], out = call->shape->size[OUT], c = call->shape->size[C];
+    const struct nn_gemm y =
+        nn_gemm_of(n, out, c, nn_rows_of(call->value[X], NN_FLOAT, c),
+                   nn_columns_of(call->value[W], NN_SINT8, c),
+                   nn_rows_of(call->value[Y], NN_FLOAT, out), false, call->value[B]);
+    return product_on(cuda, call, &y);
+}
+
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call)
+{
+    size_t n = call->shape->size[N], out = call->shape->size[OUT], c = call->shape->size[C];
+    const struct nn_gemm dx = nn_gemm_of(n, c, out, nn_rows_of(call->gradient[Y], NN_FLOAT, out),
+                                         nn_rows_of(call->value[W], NN_SINT8, c),
+                                         nn_rows_of(call->gradient[X], NN_FLOAT, c), false, NULL);
+    const struct nn_cuda_columns sums = {.n = n,
+                                         .c = out,
+                                         .add = nn_adds(call, B),
+                                         .dy = call->gradient[Y],
+                                         .sums = call->gradient[B],
+                                         .work = call->work};
+    enum yp_status status = dx.c.at != NULL ? product_on(cuda, call, &dx) : YP_OK;
+    return status == YP_OK ? cuda->columns(call->device, &sums) : status;
+}
+
+NN_ON_CUDA_FP32
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     double n = (double)shape->size[N], out = (double)shape->size[OUT], c = (double)shape->size[C];
@@ -284,7 +328,8 @@ const struct nn_operator nn_linear_int8 = {
     .versions = {{NN_INT8, "cpu", .forward = forward, .vjp = vjp, .work = work,
                   .rounding = {[X] = 0x1p-9, [Y] = 0x1p-8}, /* of dy scale; of x by its row */
                   .arithmetic = YP_INT8},
-                 {NN_FP32, "cpu", .forward = forward_wide, .vjp = vjp_wide, .work = work_wide}},
+                 {NN_FP32, "cpu", .forward = forward_wide, .vjp = vjp_wide, .work = work_wide},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda}},
 };
 
 #else

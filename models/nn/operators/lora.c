@@ -6,6 +6,7 @@
 #define NN_FILE "models/nn/operators/lora.c"
 enum { X, BASE, LOW, HIGH, Y, U };
 enum { N, OUT, C, RANK };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/gemm/gemm.h"
 #include "models/nn/plain.h"
@@ -106,6 +107,52 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+static size_t work_cuda(const struct nn_shape *shape)
+{
+    return low_bytes(shape);
+}
+
+/* A product, and copies and factors of float arrays. */
+static enum yp_status scaled_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                                const struct nn_gemm *product)
+{
+    const struct nn_cuda_scale scale = {product->m * product->n, (float)call->shape->setting[0],
+                                        product->c.at};
+    enum yp_status status = nn_cuda_product(cuda, call->device, product);
+    return status == YP_OK ? cuda->scale(call->device, &scale) : status;
+}
+
+static enum yp_status copy_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                              const void *from, void *to)
+{
+    const struct nn_cuda_add copy = {
+        .n = call->shape->size[N] * call->shape->size[OUT], .a = from, .y = to};
+    return to != NULL ? cuda->add(call->device, &copy) : YP_OK;
+}
+
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call)
+{
+    struct nn_gemm products[PRODUCTS];
+    products_of(call, false, call->value[U], NULL, products);
+    enum yp_status status = scaled_on(cuda, call, &products[OF_U]);
+    if (status == YP_OK)
+        status = copy_on(cuda, call, call->value[BASE], call->value[Y]);
+    return status == YP_OK ? nn_cuda_product(cuda, call->device, &products[OF_Y]) : status;
+}
+
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call)
+{
+    struct nn_gemm products[PRODUCTS];
+    products_of(call, false, call->work, call->work, products);
+    enum yp_status status = scaled_on(cuda, call, &products[OF_V]);
+    for (int i = OF_DX; i <= OF_DB && status == YP_OK; i++)
+        if (products[i].c.at != NULL)
+            status = nn_cuda_product(cuda, call->device, &products[i]);
+    return status == YP_OK ? copy_on(cuda, call, call->gradient[Y], call->gradient[BASE]) : status;
+}
+
+NN_ON_CUDA_FP32
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     double n = (double)shape->size[N], out = (double)shape->size[OUT], c = (double)shape->size[C];
@@ -132,7 +179,8 @@ const struct nn_operator nn_lora = {
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
                   .types = "bbbbbb", .gradients = "bbffb", .arithmetic = YP_BF16,
-                  .rounding = {[LOW] = 0x1p-9, [HIGH] = 0x1p-9}}}, /* of v and u */
+                  .rounding = {[LOW] = 0x1p-9, [HIGH] = 0x1p-9}}, /* of v and u */
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda}},
 };
 
 #else

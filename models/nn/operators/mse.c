@@ -4,6 +4,7 @@
 #define NN_FILE "models/nn/operators/mse.c"
 enum { Y, T, LOSS };
 enum { N, C };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
@@ -69,6 +70,21 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+static struct nn_cuda_mse job_of(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    return (struct nn_cuda_mse){.n = size[N],
+                                .c = size[C],
+                                .y = call->value[Y],
+                                .t = call->value[T],
+                                .dloss = call->gradient[LOSS],
+                                .loss = call->value[LOSS],
+                                .dy = call->gradient[Y],
+                                .dt = call->gradient[T]};
+}
+
+NN_ON_CUDA_FP32_BY_JOB(mse, struct nn_cuda_mse)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     double n = (double)shape->size[N], c = (double)shape->size[C];
@@ -87,7 +103,8 @@ const struct nn_operator nn_mse = {
                {"medium", .size = {16384, 200}}},
     NN_PLAIN,
     .flops = flops,
-    NN_CPU_VERSIONS(NULL, "bbf", "bbf"),
+    NN_CPU_VERSIONS(NULL, "bbf", "bbf",
+                    {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda}),
 };
 
 #else

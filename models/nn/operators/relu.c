@@ -3,6 +3,7 @@
 #define NN_FILE "models/nn/operators/relu.c"
 enum { X, Y };
 enum { N };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
@@ -29,6 +30,8 @@ NN_TYPED_KERNEL(slopes, (const void *x, const void *dy, size_t n, bool add, void
 
 NN_LINE_FUNCTION
 
+NN_ON_CUDA_LINE(NN_CUDA_RELU)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     (void)pass;
@@ -43,7 +46,7 @@ const struct nn_operator nn_relu = {
     NN_LINE_SHAPES(0),
     NN_PLAIN,
     .flops = flops,
-    NN_CPU_VERSIONS(NULL, "bb", "bb"),
+    NN_BOTH_VERSIONS(NULL, NULL, "bb", "bb"),
 };
 
 #else

@@ -113,7 +113,7 @@ static struct nn_cuda_rmsnorm job_of(const struct nn_call *call, bool bf16)
                                     .work = call->work};
 }
 
-NN_ON_CUDA_BY_JOB(rmsnorm)
+NN_ON_CUDA_BY_JOB(rmsnorm, struct nn_cuda_rmsnorm)
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {

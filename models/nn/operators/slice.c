@@ -4,6 +4,7 @@
 #define NN_FILE "models/nn/operators/slice.c"
 enum { X, Y };
 enum { B, T, D, M };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
@@ -38,6 +39,22 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+static struct nn_cuda_slice job_of(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    return (struct nn_cuda_slice){.b = size[B],
+                                  .t = size[T],
+                                  .d = size[D],
+                                  .m = size[M],
+                                  .from = (size_t)call->shape->setting[0],
+                                  .x = call->value[X],
+                                  .dy = call->gradient[Y],
+                                  .y = call->value[Y],
+                                  .dx = call->gradient[X]};
+}
+
+NN_ON_CUDA_FP32_BY_JOB(slice, struct nn_cuda_slice)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     (void)shape;
@@ -56,7 +73,7 @@ const struct nn_operator nn_slice = {
                {"medium", .size = {4, 257, 1280, 256}, .setting = {1}}},
     NN_PLAIN,
     .flops = flops,
-    NN_CPU_VERSIONS(NULL, "bb", "bb"),
+    NN_CPU_VERSIONS(NULL, "bb", "bb", {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda}),
 };
 
 #else

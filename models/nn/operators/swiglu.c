@@ -75,7 +75,7 @@ static struct nn_cuda_swiglu job_of(const struct nn_call *call, bool bf16)
         call->gradient[Y],    call->value[Y], call->gradient[GATE], call->gradient[UP]};
 }
 
-NN_ON_CUDA_BY_JOB(swiglu)
+NN_ON_CUDA_BY_JOB(swiglu, struct nn_cuda_swiglu)
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {

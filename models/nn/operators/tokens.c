@@ -6,6 +6,7 @@
 #define NN_FILE "models/nn/operators/tokens.c"
 enum { X, FIRST, POSITION, Y };
 enum { B, T, D, P };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
@@ -65,6 +66,26 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+static struct nn_cuda_tokens job_of(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    return (struct nn_cuda_tokens){.b = size[B],
+                                   .t = size[T],
+                                   .d = size[D],
+                                   .add_dfirst = nn_adds(call, FIRST),
+                                   .add_dposition = nn_adds(call, POSITION),
+                                   .x = call->value[X],
+                                   .first = call->value[FIRST],
+                                   .position = call->value[POSITION],
+                                   .dy = call->gradient[Y],
+                                   .y = call->value[Y],
+                                   .dx = call->gradient[X],
+                                   .dfirst = call->gradient[FIRST],
+                                   .dposition = call->gradient[POSITION]};
+}
+
+NN_ON_CUDA_FP32_BY_JOB(tokens, struct nn_cuda_tokens)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     (void)pass;
@@ -84,7 +105,8 @@ const struct nn_operator nn_tokens = {
                {"medium", .size = {4, 257, 1280, 256}}},
     NN_PLAIN,
     .flops = flops,
-    NN_CPU_VERSIONS(NULL, "bffb", "bffb"),
+    NN_CPU_VERSIONS(NULL, "bffb", "bffb",
+                    {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda}),
 };
 
 #else

@@ -7,22 +7,12 @@
 enum { X, Y };
 enum { B, H, W, C, P, Q };
 enum { CORNERS };
+#include "models/nn/operators/upsample.h"
 #include "models/nn/convert.h"
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
-
-/* Where point `i` of `points` lies among `size`: beside `*low`, and how far towards `*high`. */
-static double between(size_t i, size_t points, size_t size, bool corners, size_t *low, size_t *high)
-{
-    double t = ((double)i + 0.5) * (double)size / (double)points - 0.5;
-    if (corners)
-        t = points > 1 ? (double)i * (double)(size - 1) / (double)(points - 1) : 0;
-    t = t > 0 ? t : 0;
-    *low = nn_least(size - 1, (size_t)t);
-    *high = nn_least(size - 1, *low + 1);
-    return t - (double)*low;
-}
 
 /* y = (1 - t) low + t high, twice. */
 NN_LOOPS blend_loops(bool bf16, const void *const *corner, const float *share, size_t c,
@@ -50,9 +40,9 @@ static void forward_line(const struct nn_call *call, bool bf16, size_t line, ble
     const bool corners = call->shape->setting[CORNERS] != 0;
     const size_t image = line / size[P] * size[H] * size[W] * c;
     size_t up, down, left, right;
-    const float below = (float)between(line % size[P], size[P], size[H], corners, &up, &down);
+    const float below = (float)nn_between(line % size[P], size[P], size[H], corners, &up, &down);
     for (size_t j = 0; j < size[Q]; j++) {
-        const float beside = (float)between(j, size[Q], size[W], corners, &left, &right);
+        const float beside = (float)nn_between(j, size[Q], size[W], corners, &left, &right);
         const size_t at[] = {up * size[W] + left, up * size[W] + right, down * size[W] + left,
                              down * size[W] + right};
         const void *corner[4];
@@ -93,12 +83,12 @@ static void dx_line(const struct nn_call *call, bool bf16, size_t line, add_kern
     else if (bf16)
         nn_widen(dx, width, sums);
     for (size_t i = 0; i < size[P]; i++) {
-        const float below = (float)between(i, size[P], size[H], corners, &up, &down);
+        const float below = (float)nn_between(i, size[P], size[H], corners, &up, &down);
         const float of_line = (up == at ? 1 - below : 0) + (down == at ? below : 0);
         const size_t from = (line / size[H] * size[P] + i) * size[Q];
         for (size_t j = 0; j < size[Q] && of_line > 0; j++) {
             const void *dy = nn_from(call->gradient[Y], (from + j) * c, bf16);
-            const float beside = (float)between(j, size[Q], size[W], corners, &left, &right);
+            const float beside = (float)nn_between(j, size[Q], size[W], corners, &left, &right);
             add(dy, of_line * (1 - beside), c, sums + left * c);
             add(dy, of_line * beside, c, sums + right * c);
         }
@@ -118,6 +108,25 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 }
 
 NN_BOTH_TYPES
+
+static struct nn_cuda_upsample job_of(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    return (struct nn_cuda_upsample){.b = size[B],
+                                     .h = size[H],
+                                     .w = size[W],
+                                     .c = size[C],
+                                     .p = size[P],
+                                     .q = size[Q],
+                                     .corners = call->shape->setting[CORNERS] != 0,
+                                     .add = nn_adds(call, X),
+                                     .x = call->value[X],
+                                     .dy = call->gradient[Y],
+                                     .y = call->value[Y],
+                                     .dx = call->gradient[X]};
+}
+
+NN_ON_CUDA_FP32_BY_JOB(upsample, struct nn_cuda_upsample)
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -140,7 +149,8 @@ const struct nn_operator nn_upsample = {
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
-                  .types = "bb", .gradients = "bb"}},
+                  .types = "bb", .gradients = "bb"},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda}},
 };
 
 #else

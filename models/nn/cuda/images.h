@@ -1,0 +1,105 @@
+/* Images and sequences of their patches, an element at a time. */
+#pragma once
+
+#include "device/cuda/frame.h"
+#include "models/nn/cuda/nn_cuda.h"
+#include "models/nn/operators/upsample.h"
+
+/* -- upsample: see operators/upsample.c ------------------------------------------------------- */
+
+/* Element `at` of y (b, p, q, c). */
+YPK_FUNCTION void upsample_value(const struct nn_cuda_upsample *job, size_t at)
+{
+    size_t c = at % job->c, j = at / job->c % job->q, row = at / job->c / job->q;
+    size_t up, down, left, right;
+    float below = (float)nn_between(row % job->p, job->p, job->h, job->corners, &up, &down);
+    float beside = (float)nn_between(j, job->q, job->w, job->corners, &left, &right);
+    const float *x = job->x + row / job->p * job->h * job->w * job->c + c;
+    up *= job->w, down *= job->w;
+    job->y[at] = (1 - below) * (1 - beside) * x[(up + left) * job->c] +
+                 (1 - below) * beside * x[(up + right) * job->c] +
+                 below * (1 - beside) * x[(down + left) * job->c] +
+                 below * beside * x[(down + right) * job->c];
+}
+
+/* The share that point i of `points` has of line `at` of `size`. */
+YPK_FUNCTION float upsample_share(size_t i, size_t points, size_t size, bool corners, size_t at)
+{
+    size_t low, high;
+    float off = (float)nn_between(i, points, size, corners, &low, &high);
+    return (low == at ? 1 - off : 0) + (high == at ? off : 0);
+}
+
+/* The first point beyond `bound`, of points whose places grow. */
+YPK_FUNCTION size_t upsample_beyond(size_t points, size_t size, bool corners, double bound)
+{
+    size_t first = 0, end = points, low, high;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        double off = nn_between(middle, points, size, corners, &low, &high);
+        if ((double)low + off > bound)
+            end = middle;
+        else
+            first = middle + 1;
+    }
+    return first;
+}
+
+/* Element `at` of dx (b, h, w, c): the points less than a line and a column away. */
+YPK_FUNCTION void upsample_slope(const struct nn_cuda_upsample *job, size_t at)
+{
+    size_t c = at % job->c, column = at / job->c % job->w, row = at / job->c / job->w;
+    size_t line = row % job->h;
+    size_t i = upsample_beyond(job->p, job->h, job->corners, (double)line - 1);
+    size_t end = upsample_beyond(job->p, job->h, job->corners, (double)line + 1);
+    size_t first = upsample_beyond(job->q, job->w, job->corners, (double)column - 1);
+    size_t last = upsample_beyond(job->q, job->w, job->corners, (double)column + 1);
+    float sum = 0;
+    for (; i < end; i++) {
+        float of_line = upsample_share(i, job->p, job->h, job->corners, line);
+        const float *dy = job->dy + (row / job->h * job->p + i) * job->q * job->c + c;
+        for (size_t j = first; j < last; j++)
+            sum +=
+                of_line * upsample_share(j, job->q, job->w, job->corners, column) * dy[j * job->c];
+    }
+    job->dx[at] = job->add ? job->dx[at] + sum : sum;
+}
+
+/* -- tokens, slice: see operators/tokens.c and slice.c ---------------------------------------- */
+
+YPK_FUNCTION void tokens_value(const struct nn_cuda_tokens *job, size_t at)
+{
+    size_t d = at % job->d, row = at / job->d, k = row % job->t, b = row / job->t;
+    float value = k == 0 ? job->first[d] : job->x[(b * (job->t - 1) + k - 1) * job->d + d];
+    job->y[at] = value + job->position[k * job->d + d];
+}
+
+/* Element `at` of dposition (t, d), and what stands in its place of each image. */
+YPK_FUNCTION void tokens_slope(const struct nn_cuda_tokens *job, size_t at)
+{
+    size_t d = at % job->d, k = at / job->d;
+    double sum = 0;
+    for (size_t b = 0; b < job->b; b++) {
+        float dy = job->dy[b * job->t * job->d + at];
+        sum += (double)dy;
+        if (k > 0 && job->dx != NULL)
+            job->dx[(b * (job->t - 1) + k - 1) * job->d + d] = dy;
+    }
+    if (k == 0 && job->dfirst != NULL)
+        job->dfirst[d] = (float)(sum + (job->add_dfirst ? (double)job->dfirst[d] : 0));
+    if (job->dposition != NULL)
+        job->dposition[at] = (float)(sum + (job->add_dposition ? (double)job->dposition[at] : 0));
+}
+
+YPK_FUNCTION void slice_value(const struct nn_cuda_slice *job, size_t at)
+{
+    size_t wide = job->m * job->d;
+    job->y[at] = job->x[at / wide * job->t * job->d + job->from * job->d + at % wide];
+}
+
+YPK_FUNCTION void slice_slope(const struct nn_cuda_slice *job, size_t at)
+{
+    size_t d = at % job->d, k = at / job->d % job->t, b = at / job->d / job->t;
+    bool inside = k - job->from < job->m; /* what is before wraps */
+    job->dx[at] = inside ? job->dy[(b * job->m + k - job->from) * job->d + d] : 0;
+}
