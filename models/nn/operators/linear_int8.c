@@ -288,9 +288,10 @@ static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_cal
 static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call)
 {
     size_t n = call->shape->size[N], out = call->shape->size[OUT], c = call->shape->size[C];
-    const struct nn_gemm dx = nn_gemm_of(n, c, out, nn_rows_of(call->gradient[Y], NN_FLOAT, out),
-                                         nn_rows_of(call->value[W], NN_SINT8, c),
-                                         nn_rows_of(call->gradient[X], NN_FLOAT, c), false, NULL);
+    const struct nn_gemm dx =
+        nn_gemm_of(n, c, out, nn_rows_of(call->gradient[Y], NN_FLOAT, out),
+                   nn_rows_of(call->value[W], NN_SINT8, c),
+                   nn_rows_of(call->gradient[X], NN_FLOAT, c), nn_adds(call, X), NULL);
     const struct nn_cuda_columns sums = {.n = n,
                                          .c = out,
                                          .add = nn_adds(call, B),
