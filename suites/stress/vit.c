@@ -246,7 +246,7 @@ static void check_error(struct yp_case *t, enum vit_frozen frozen)
     vit_destroy(oracle.vit);
 }
 
-YP_TEST(vit, precision, .tags = "stress small", .parallel = true,
+YP_TEST(vit, precision, .tags = "stress small", .parallel = true, .devices = "cpu cuda",
         .axes = YP_AXES(yp_axis_string("frozen", "float", "int8")),
         .budgets = YP_BUDGETS(yp_max_value("loss error", 1e-6),
                               yp_max_value("gradient error", 1e-5)))
@@ -264,7 +264,7 @@ YP_TEST(vit, int8_rows, .tags = "stress small", .parallel = true,
 }
 
 /* Activations that are made again change no bit and take less memory. */
-YP_TEST(vit, recompute, .tags = "stress small", .parallel = true)
+YP_TEST(vit, recompute, .tags = "stress small", .parallel = true, .devices = "cpu cuda")
 {
     struct vit_options o = middling(t);
     struct trial kept, remade;
@@ -388,7 +388,7 @@ YP_TEST(vit, learns, .tags = "stress small", .parallel = true,
     training_close(&f);
 }
 
-YP_TEST(vit, resumes, .tags = "stress small", .parallel = true)
+YP_TEST(vit, resumes, .tags = "stress small", .parallel = true, .devices = "cpu cuda")
 {
     struct vit_options o = tiny(t, 2);
     struct train_config how = training_of(t, 4);
