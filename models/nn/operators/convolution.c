@@ -7,6 +7,7 @@
 #define NN_FILE "models/nn/operators/convolution.c"
 enum { X, WEIGHTS, BIAS, Y };
 enum { B, H, W, P, Q, R, S, C, K };
+#include "models/nn/convert.h"
 #include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/patches.h"
@@ -39,7 +40,7 @@ static size_t points_bytes(const struct nn_winograd *g)
     return nn_aligned(sizeof(float) * nn_winograd_points(g));
 }
 
-static size_t work_in(const struct nn_shape *shape, bool bf16)
+static size_t passes_bytes(const struct nn_shape *shape, bool bf16)
 {
     const struct nn_patches patches = patches_of(shape, bf16);
     struct nn_winograd g, back;
@@ -51,9 +52,7 @@ static size_t work_in(const struct nn_shape *shape, bool bf16)
                                  points_bytes(&back) + nn_winograd_bytes(&back)));
 }
 
-NN_BOTH_WORKS
-
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_pass(const struct nn_call *call, bool bf16)
 {
     const struct nn_patches patches = patches_of(call->shape, bf16);
     struct nn_winograd g;
@@ -90,7 +89,7 @@ static enum yp_status weights_vjp(const struct nn_call *call, const struct nn_pa
     return YP_OK;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_pass(const struct nn_call *call, bool bf16)
 {
     const struct nn_patches patches = patches_of(call->shape, bf16);
     enum yp_status status = YP_OK;
@@ -102,6 +101,102 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
         nn_bias_vjp(call, BIAS, call->gradient[Y], bf16, patches.b * patches.p * patches.q,
                     patches.g, call->work);
     return status;
+}
+
+/* -- bf16 by way of float ---------------------------------------------------------------------- */
+
+/* Products of bf16 that are twice as fast as those of float, as on AMD's Zen 4. */
+static bool has_products(void)
+{
+#if defined(__x86_64__)
+    return yp_isa() >= YP_ISA_AVX512 && __builtin_cpu_supports("avx512bf16");
+#else
+    return false;
+#endif
+}
+
+/* Whether images in bf16 are widened for Winograd's way in float, and results rounded: faster than
+ * products of patches in bf16 but with AMX and, with stride 2, where it saves less, with
+ * instructions for bf16. */
+static bool by_float(const struct nn_shape *shape)
+{
+    const struct nn_patches patches = patches_of(shape, false);
+    struct nn_winograd g;
+    return by_winograd(&patches, false, &g) && yp_isa() < YP_ISA_AMX &&
+           (patches.stride == 1 || !has_products());
+}
+
+/* A call in float: an image, the weights and a grid in its workspace. */
+struct wide {
+    size_t image, weights, grid; /* elements */
+    struct nn_call call;
+    float *x, *w, *y;
+};
+
+static struct wide wide_of(const struct nn_call *call)
+{
+    const struct nn_shape *shape = call->shape;
+    struct wide s = {.image = nn_count(&nn_convolution, &nn_convolution.tensors[X], shape),
+                     .weights = nn_count(&nn_convolution, &nn_convolution.tensors[WEIGHTS], shape),
+                     .grid = nn_count(&nn_convolution, &nn_convolution.tensors[Y], shape),
+                     .call = *call};
+    s.x = call->work;
+    s.w = s.x + nn_aligned(s.image);
+    s.y = s.w + nn_aligned(s.weights);
+    s.call.work = s.y + nn_aligned(s.grid);
+    s.call.value[X] = s.x;
+    s.call.value[WEIGHTS] = s.w;
+    return s;
+}
+
+static size_t work_in(const struct nn_shape *shape, bool bf16)
+{
+    if (!bf16 || !by_float(shape))
+        return passes_bytes(shape, bf16);
+    const struct nn_call call = {.shape = shape};
+    const struct wide s = wide_of(&call);
+    return (nn_aligned(s.image) + nn_aligned(s.weights) + nn_aligned(s.grid)) * sizeof(float) +
+           passes_bytes(shape, false);
+}
+
+NN_BOTH_WORKS
+
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+{
+    if (!bf16 || !by_float(call->shape))
+        return forward_pass(call, bf16);
+    struct wide s = wide_of(call);
+    nn_widen(call->value[X], s.image, s.x);
+    nn_widen(call->value[WEIGHTS], s.weights, s.w);
+    s.call.value[Y] = s.y;
+    const enum yp_status status = forward_pass(&s.call, false);
+    nn_narrow(s.y, s.grid, call->value[Y]);
+    return status;
+}
+
+/* The gradient by the input first, in the place of x. */
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+{
+    if (!bf16 || !by_float(call->shape))
+        return vjp_pass(call, bf16);
+    struct wide s = wide_of(call);
+    struct nn_call input = s.call, parameters = s.call;
+    enum yp_status status = YP_OK;
+    nn_widen(call->gradient[Y], s.grid, s.y);
+    input.gradient[Y] = parameters.gradient[Y] = s.y;
+    if (call->gradient[X] != NULL) {
+        nn_widen(call->value[WEIGHTS], s.weights, s.w);
+        if (nn_adds(call, X))
+            nn_widen(call->gradient[X], s.image, s.x);
+        input.gradient[X] = s.x;
+        input.gradient[WEIGHTS] = input.gradient[BIAS] = NULL;
+        status = vjp_pass(&input, false);
+        nn_narrow(s.x, s.image, call->gradient[X]);
+    }
+    if (call->gradient[WEIGHTS] != NULL)
+        nn_widen(call->value[X], s.image, s.x);
+    parameters.gradient[X] = NULL;
+    return status == YP_OK ? vjp_pass(&parameters, false) : status;
 }
 
 NN_BOTH_TYPES
@@ -130,7 +225,9 @@ const struct nn_operator nn_convolution = {
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
-                  .types = "bbfb", .gradients = "bffb", .arithmetic = YP_BF16},
+                  .types = "bbfb", .gradients = "bffb", .arithmetic = YP_BF16,
+                  /* Of floats at Winograd's points: plain loops multiply bf16 without error. */
+                  .rounding = {[WEIGHTS] = 0x1p-21}},
                  {NN_FP32, "cuda", .forward = nn_cuda_convolution, .vjp = nn_cuda_convolution_vjp,
                   .work = nn_cuda_convolution_work}},
 };
