@@ -274,6 +274,7 @@ static struct nn_model_options model_options(const struct mock_options *options)
                                      .kind = options->kind,
                                      .precision = options->precision,
                                      .oracle = options->oracle,
+                                     .plain = options->plain,
                                      .steps = 3 * MOCK_LAYERS + 1,
                                      .tensors = 10 * MOCK_LAYERS + 3};
 }

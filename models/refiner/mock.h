@@ -27,6 +27,7 @@ struct mock_options {
     const char *kind; /* "cpu" or "cuda", to plan for one that is not there; NULL: the device's */
     enum nn_precision precision;
     bool oracle;  /* in double by plain loops, see struct nn_model_options */
+    bool plain;   /* in float by plain loops */
     bool smooth;  /* GELU everywhere: a network without kinks, for differences */
     size_t width; /* a multiple of 4, 4 to 1024 */
     size_t batch, tile;

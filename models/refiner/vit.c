@@ -330,6 +330,7 @@ static struct nn_model_options options_of(const struct vit_options *o, size_t bl
                                      .kind = kind,
                                      .precision = o->precision,
                                      .oracle = o->oracle,
+                                     .plain = o->plain,
                                      .steps = blocks * steps_of_a_block + MORE,
                                      .tensors = blocks * TENSORS_OF_A_BLOCK + MORE};
 }

@@ -34,6 +34,7 @@ struct vit_options {
     enum nn_precision precision; /* NN_FP32 or NN_BF16 */
     enum vit_frozen frozen;
     bool oracle;    /* in double by plain loops, see struct nn_model_options */
+    bool plain;     /* in float by plain loops */
     bool recompute; /* the backward pass makes a block's activations again */
     enum nn_model_pass pass;
 

@@ -34,13 +34,14 @@ static void lay_out(struct nn_model *model, struct ypi_arena *arena)
 static enum yp_status check(const struct nn_model_options *options)
 {
     const size_t most = 1 << 20;
-    bool other = options->oracle && options->device != yp_device_cpu();
+    bool loops = options->oracle || options->plain;
+    bool other = loops && options->device != yp_device_cpu();
     if (options->device == NULL || other || options->steps < 1 || options->steps > most ||
         options->tensors < 1 || options->tensors > most)
         return yp_set_error(
             YP_INVALID,
-            "nn_model_create: device is %s, steps %zu, tensors %zu: must be a device (of an "
-            "oracle the CPU), and 1 to %zu",
+            "nn_model_create: device is %s, steps %zu, tensors %zu: must be a device (of plain "
+            "loops the CPU), and 1 to %zu",
             options->device == NULL ? "NULL" : yp_device_name(options->device), options->steps,
             options->tensors, most);
     return YP_OK;
@@ -175,12 +176,16 @@ static int add_outputs(struct nn_model *model, struct ypi_step *step)
     return first;
 }
 
+static const struct nn_version floats = {.precision = NN_FP32, .device = "cpu"};
+
 int nn_model_step(struct nn_model *model, const struct nn_operator *op, struct nn_shape shape,
                   const int *inputs)
 {
     const char *device = model->o.kind != NULL ? model->o.kind : nn_device_kind(model->o.device);
     struct ypi_step step = {.op = op, .shape = shape, .again = model->again};
-    step.version = model->o.oracle ? NULL : nn_version(op, device, model->precision);
+    step.version = model->o.oracle  ? NULL
+                   : model->o.plain ? &floats
+                                    : nn_version(op, device, model->precision);
     if (model->status == YP_OK && step.version == NULL && !model->o.oracle)
         ypi_model_fail(model, yp_last_status(), "%s", yp_last_error());
     if (model->status == YP_OK && (size_t)model->step_count == model->o.steps)

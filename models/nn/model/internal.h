@@ -32,7 +32,7 @@ struct ypi_tensor {
 
 struct ypi_step {
     const struct nn_operator *op;
-    const struct nn_version *version; /* NULL: the oracle */
+    const struct nn_version *version; /* NULL: the oracle. Of plain loops in float: their types */
     struct nn_shape shape;
     int tensors[NN_TENSORS];
     bool again;
@@ -44,7 +44,7 @@ struct ypi_call {
     enum ypi_call_kind { YPI_FORWARD, YPI_AGAIN, YPI_VJP } kind;
     int step;
     int work;     /* a piece, or YPI_NONE */
-    int spare;    /* of an oracle, which does not add: where its gradients go first */
+    int spare;    /* of plain loops, which do not add: where their gradients go first */
     unsigned add; /* gradients that an earlier call has written */
 };
 
@@ -67,6 +67,12 @@ struct nn_model {
     char *arena;
     bool copied; /* the arena has copies of the parameters */
 };
+
+/* Whether its steps run as plain loops, in double or in float. */
+static inline bool ypi_model_loops(const struct nn_model *model)
+{
+    return model->o.oracle || model->o.plain;
+}
 
 /* Notes the failure, once; returns the status. */
 enum yp_status ypi_model_fail(struct nn_model *model, enum yp_status status, const char *format,

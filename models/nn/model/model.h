@@ -33,6 +33,7 @@ struct nn_model_options {
     const char *kind;
     enum nn_precision precision; /* of steps, see nn_model_precision() */
     bool oracle; /* the plain loops in double instead, vectors of doubles too; on the CPU */
+    bool plain;  /* the plain loops in float instead: how far off plain arithmetic is; on the CPU */
     size_t steps, tensors; /* at most; the model's own memory is taken for so many */
 };
 
@@ -115,7 +116,7 @@ void *nn_model_cotangent(const struct nn_model *model, int tensor);
 
 enum nn_model_flags {
     NN_MODEL_COPY = 1, /* parameters changed: copies in bf16 are made anew, as in the first run */
-    NN_MODEL_ADD = 2,  /* the gradient is added to what is there; not of an oracle */
+    NN_MODEL_ADD = 2,  /* the gradient is added to what is there; not by plain loops */
     NN_MODEL_BACK = 4, /* the gradient alone: the call before made the forward pass */
 };
 

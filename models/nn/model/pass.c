@@ -75,7 +75,7 @@ static bool does_both(const struct nn_model *model, const struct ypi_call *call)
 {
     const struct ypi_step *step = &model->steps[call->step];
     return call == &model->calls[model->forward_calls] && call->kind == YPI_VJP &&
-           call[-1].step == call->step && step->version != NULL && step->op->both;
+           call[-1].step == call->step && !ypi_model_loops(model) && step->op->both;
 }
 
 static void *value_at(const struct nn_model *model, const struct ypi_call *call, int i,
@@ -104,26 +104,42 @@ static void *gradient_at(const struct nn_model *model, const struct ypi_call *ca
                                            : at_piece(model, tensor->gradient);
 }
 
+static void add(bool wide, const void *from, size_t count, void *to)
+{
+    for (size_t k = 0; k < count; k++)
+        if (wide)
+            ((double *)to)[k] += ((const double *)from)[k];
+        else
+            ((float *)to)[k] += ((const float *)from)[k];
+}
+
+static nn_plain *loops_of(const struct nn_model *model, const struct ypi_call *call)
+{
+    const struct nn_operator *op = model->steps[call->step].op;
+    if (model->o.oracle)
+        return call->kind == YPI_VJP ? op->oracle_vjp : op->oracle;
+    return call->kind == YPI_VJP ? op->plain_vjp : op->plain;
+}
+
 /* The plain loops, which write all gradients: those to be added go by way of the spare piece. */
-static enum yp_status run_oracle(const struct nn_model *model, const struct ypi_call *call,
-                                 struct nn_call *run)
+static enum yp_status run_loops(const struct nn_model *model, const struct ypi_call *call,
+                                struct nn_call *run)
 {
     const struct ypi_step *step = &model->steps[call->step];
-    double *spare = at_piece(model, call->spare), *to[NN_TENSORS];
+    char *spare = at_piece(model, call->spare);
+    void *to[NN_TENSORS];
     for (int i = 0; i < nn_tensors(step->op); i++) {
         to[i] = run->gradient[i];
         if ((call->add >> i & 1) == 0)
             continue;
         run->gradient[i] = spare;
-        spare += nn_count(step->op, &step->op->tensors[i], &step->shape);
+        spare += nn_count(step->op, &step->op->tensors[i], &step->shape) * sizeof(double);
     }
-    (call->kind == YPI_VJP ? step->op->oracle_vjp : step->op->oracle)(run);
-    for (int i = 0; i < nn_tensors(step->op); i++) {
-        const double *from = run->gradient[i];
-        size_t count = nn_count(step->op, &step->op->tensors[i], &step->shape);
-        for (size_t k = 0; (call->add >> i & 1) != 0 && to[i] != NULL && k < count; k++)
-            to[i][k] += from[k];
-    }
+    loops_of(model, call)(run);
+    for (int i = 0; i < nn_tensors(step->op); i++)
+        if ((call->add >> i & 1) != 0 && to[i] != NULL)
+            add(model->o.oracle, run->gradient[i],
+                nn_count(step->op, &step->op->tensors[i], &step->shape), to[i]);
     return YP_OK;
 }
 
@@ -144,8 +160,8 @@ static enum yp_status run_call(const struct nn_model *model, const struct ypi_ca
         if ((flags & NN_MODEL_ADD) != 0 && step->op->tensors[i].role == NN_PARAMETER)
             run.add |= 1U << i;
     }
-    if (step->version == NULL)
-        return run_oracle(model, call, &run);
+    if (ypi_model_loops(model))
+        return run_loops(model, call, &run);
     return (call->kind == YPI_VJP ? step->version->vjp : step->version->forward)(&run);
 }
 
@@ -177,10 +193,11 @@ static enum yp_status copy_parameters(const struct nn_model *model, const float 
 enum yp_status nn_model_pass(struct nn_model *model, const void *parameters, void *gradient,
                              unsigned flags)
 {
-    if (model->arena == NULL || (model->o.oracle && (flags & NN_MODEL_ADD) != 0))
+    if (model->arena == NULL || (ypi_model_loops(model) && (flags & NN_MODEL_ADD) != 0))
         return yp_set_error(YP_INVALID, "nn_model_pass: %s",
-                            model->arena == NULL ? "no arena is bound to this plan"
-                                                 : "an oracle's gradient is not added to others");
+                            model->arena == NULL
+                                ? "no arena is bound to this plan"
+                                : "the gradient of plain loops is not added to others");
     int first = (flags & NN_MODEL_BACK) != 0 ? model->forward_calls : 0;
     int count = gradient != NULL ? model->call_count : model->forward_calls;
     enum yp_status status =

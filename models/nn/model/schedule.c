@@ -58,7 +58,7 @@ static int add_call(struct nn_model *model, enum ypi_call_kind kind, int s)
 {
     const struct ypi_step *step = &model->steps[s];
     int at = model->call_count++;
-    nn_bytes *work = step->version != NULL ? step->version->work : step->op->plain_work;
+    nn_bytes *work = ypi_model_loops(model) ? step->op->plain_work : step->version->work;
     size_t bytes = work != NULL ? work(&step->shape) : 0;
     model->calls[at] =
         (struct ypi_call){.kind = kind, .step = s, .work = YPI_NONE, .spare = YPI_NONE};
@@ -177,9 +177,9 @@ static void waste_gradient(struct nn_model *model, int at, int i)
 {
     const struct ypi_step *step = &model->steps[model->calls[at].step];
     struct ypi_tensor *tensor = &model->tensors[step->tensors[i]];
-    if (model->o.oracle && tensor->gradient == YPI_NONE)
+    if (ypi_model_loops(model) && tensor->gradient == YPI_NONE)
         tensor->gradient = piece_of(model, tensor, at, at);
-    if (model->o.oracle)
+    if (ypi_model_loops(model))
         extend(model, tensor->gradient, at);
 }
 
@@ -194,7 +194,7 @@ static enum yp_status write_gradient(struct nn_model *model, int at, int i)
         again && tensor->origin == YPI_MADE
             ? sharer(model, tensor->gradient, step->tensors[i], call->step)
             : NULL;
-    if (again && !step->op->tensors[i].adds && !model->o.oracle)
+    if (again && !step->op->tensors[i].adds && !ypi_model_loops(model))
         return cannot_add(model, step, i);
     if (other != NULL)
         return ypi_model_fail(model, YP_INVALID,
@@ -263,7 +263,7 @@ static enum yp_status add_vjp(struct nn_model *model, int s)
         else if (nn_has_gradient(entry))
             status = write_gradient(model, at, i);
     }
-    if (model->o.oracle && model->calls[at].add != 0)
+    if (ypi_model_loops(model) && model->calls[at].add != 0)
         model->calls[at].spare = add_piece(model, spare_bytes(step), at, at);
     return status;
 }
