@@ -382,3 +382,29 @@ bool refiner_mock_table(const void *width, size_t i, struct refiner_tensor *out)
     }
     return true;
 }
+
+/* -- the vision transformer ------------------------------------------------------------------- */
+
+bool refiner_vit_table(const void *options, size_t i, struct refiner_tensor *out)
+{
+    struct vit_tensor t;
+    if (!vit_tensor(options, i, &t))
+        return false;
+    *out = (struct refiner_tensor){.axes = (size_t)t.axes,
+                                   .vector = t.trained ? REFINER_PARAMETERS : REFINER_FROZEN,
+                                   .offset = t.offset};
+    memcpy(out->name, t.name, sizeof t.name);
+    for (int axis = 0; axis < t.axes; axis++) {
+        out->shape[axis] = t.shape[axis];
+        out->order[axis] = t.order[axis];
+    }
+    return true;
+}
+
+enum yp_status refiner_take_vit(void *arg, size_t i, const struct refiner_tensor *tensor,
+                                const double *values)
+{
+    struct refiner_vit *to = arg;
+    return tensor->vector == REFINER_FROZEN ? vit_freeze(to->vit, i, values)
+                                            : refiner_take_vectors(&to->vectors, i, tensor, values);
+}

@@ -6,6 +6,7 @@
 
 #include "models/data/safetensors.h"
 #include "models/refiner/mock.h"
+#include "models/refiner/vit.h"
 
 #define REFINER_AXES 4
 
@@ -27,8 +28,8 @@ struct refiner_tensor refiner_images(const char *name, size_t batch, size_t chan
 /* Tensor i of a model; false behind the last one. */
 typedef bool refiner_table(const void *model, size_t i, struct refiner_tensor *out);
 
-/* A model's vectors on the host. */
-enum { REFINER_PARAMETERS, REFINER_STATISTICS, REFINER_VECTORS };
+/* A model's vectors on the host. What is frozen is in none. */
+enum { REFINER_PARAMETERS, REFINER_STATISTICS, REFINER_FROZEN, REFINER_VECTORS };
 struct refiner_vectors {
     void *at[REFINER_VECTORS];
     bool wide; /* doubles, else floats */
@@ -78,3 +79,16 @@ enum yp_status refiner_save(const char *path, const struct refiner_values *all, 
 
 /* Parameters, then running statistics. `width` is a size_t, the mock's. */
 refiner_table refiner_mock_table;
+
+/* -- the vision transformer ------------------------------------------------------------------- */
+
+/* `options` is a struct vit_options. */
+refiner_table refiner_vit_table;
+
+/* Gives what is frozen to the model and puts what is trained into the vectors; `arg` is a struct
+ * refiner_vit. */
+struct refiner_vit {
+    struct vit *vit; /* started */
+    struct refiner_vectors vectors;
+};
+refiner_take refiner_take_vit;

@@ -41,14 +41,14 @@ YP_TEST(refiner, saved_and_loaded, .tags = "stress small", .parallel = true)
     yp_ok(t, refiner_save(file(t, "w", path), all, count));
     for (int wide = 0; wide < 2; wide++) {
         struct refiner_vectors got = {.wide = wide != 0};
-        for (int v = 0; v < REFINER_VECTORS; v++)
+        for (size_t v = 0; v < sizeof sizes / sizeof *sizes; v++)
             got.at[v] = yp_alloc_host(t, sizes[v] * sizeof(double));
         yp_ok(t, refiner_load(path, refiner_mock_table, &width, refiner_take_vectors, &got));
-        for (int v = 0; v < REFINER_VECTORS; v++)
+        for (size_t v = 0; v < sizeof sizes / sizeof *sizes; v++)
             for (size_t i = 0; i < sizes[v]; i++) {
                 const float is = got.wide ? (float)((const double *)got.at[v])[i]
                                           : ((const float *)got.at[v])[i];
-                yp_require(t, is == ((const float *)saved.at[v])[i], "vector %d, element %zu", v,
+                yp_require(t, is == ((const float *)saved.at[v])[i], "vector %zu, element %zu", v,
                            i);
             }
     }
