@@ -17,7 +17,7 @@ from tap import Tap  # noqa: E402
 WHICH = ("-m", "stress and small and gpu and not slow",
          "-k", "not spatial and not rx_autoencoder and not (score_error and channels=200) and not channels_growth",
          "--deselect", "stress/lm.c::train[")
-LEAST = 200
+LEAST = 400
 # What lays out each kind of block.
 SEPARATE = "predicted_memory or pipeline_shapes or pipeline_gradient or gradient_precision or train_on_device"
 
