@@ -1,8 +1,8 @@
 /* The refiner's vision transformer at full width: a block of the encoder by how its matrices are
  * kept, a few blocks, and the whole of it. */
-#include "base/random/stream.h"
 #include "models/refiner/plan.h"
 #include "models/train/optimiser.h"
+#include "suites/bell.h"
 
 #include <string.h>
 #include <yieldpoint/yieldpoint.h>
@@ -13,19 +13,6 @@ struct work {
     size_t parameters, taken; /* elements; bytes before the work was there */
     float *x, *gradient, *m, *v;
 };
-
-static double *bell(struct yp_case *t, uint64_t purpose, size_t count)
-{
-    double *x = yp_alloc_host(t, count * sizeof *x);
-    float some[1024];
-    for (size_t at = 0; at < count; at += 1024) {
-        const size_t n = count - at < 1024 ? count - at : 1024;
-        ypi_random_normals(YPI_LEVEL_AUTO, (struct ypi_stream){yp_seed(t), purpose}, at, n, some);
-        for (size_t i = 0; i < n; i++)
-            x[at + i] = (double)some[i];
-    }
-    return x;
-}
 
 static float *zeros(struct yp_case *t, size_t count)
 {

@@ -1,7 +1,7 @@
 /* The refiner's vision transformer: its sizes, its gradient in every variant, the error of each
  * precision, and that memory saved changes nothing. */
-#include "base/random/stream.h"
 #include "models/refiner/vit_train.h"
+#include "suites/bell.h"
 #include "suites/file_tiles.h"
 #include "suites/score_error.h"
 
@@ -81,19 +81,6 @@ struct trial {
     double *x; /* trained parameters */
     enum yp_status status;
 };
-
-static double *bell(struct yp_case *t, uint64_t purpose, size_t count)
-{
-    double *x = yp_alloc_host(t, count * sizeof *x);
-    float some[1024];
-    for (size_t at = 0; at < count; at += 1024) {
-        const size_t n = count - at < 1024 ? count - at : 1024;
-        ypi_random_normals(YPI_LEVEL_AUTO, (struct ypi_stream){yp_seed(t), purpose}, at, n, some);
-        for (size_t i = 0; i < n; i++)
-            x[at + i] = (double)some[i];
-    }
-    return x;
-}
 
 /* Every tensor has values that are drawn, and none is 0 or alike: what is left out shows. */
 static void trial_open(struct trial *s, struct yp_case *t, const struct vit_options *o)
