@@ -133,9 +133,11 @@ static const struct command {
      ypi_lm_command, true},
     {"refiner",
      "[--tile-sizes N,...] [--batch-sizes N,...] [--mode inference | train] [--output FILE]\n"
-     "      [options]",
+     "      [options]\n"
+     "  yieldpoint refiner --input FILE.npy [options]",
      "time and memory of the refiner's network by sizes of tiles and batches, as a table and as\n"
-     "      rows of CSV; `yieldpoint refiner --help` tells the options",
+     "      rows of CSV; or one pass over given images, with weights in and results out as\n"
+     "      .safetensors; `yieldpoint refiner --help` tells the options",
      ypi_refiner_command, true},
 #endif
 };

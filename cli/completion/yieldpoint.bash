@@ -123,7 +123,8 @@ _yieldpoint() {
     } | sort -u) ;;
     *)
         case $prev in
-        --history | --json | --csv | --markdown | --write | --config | --probe | --output | --load | --dump | --tokens)
+        --history | --json | --csv | --markdown | --write | --config | --probe | --output | --load | --dump | --tokens | \
+            --input | --target)
             _yieldpoint_offer < <(compgen -f -- "$cur")
             ;;
         *)

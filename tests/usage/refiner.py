@@ -1,13 +1,17 @@
-"""`yieldpoint refiner`: sweeps of small tiles, their file, memory, interruption, and what is refused."""
+"""`yieldpoint refiner`: sweeps of small tiles, their file, memory and interruption; passes over given images, which
+are held to what PyTorch made (models/refiner/reference/make.py); what is refused."""
 
 import csv
 import datetime
 import fcntl
+import json
+import math
 import os
 import pty
 import re
 import resource
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -17,7 +21,8 @@ from process import Started, gone, wait_until  # noqa: E402
 from program import ENVIRONMENT, LOCK, run  # noqa: E402
 from tap import Tap  # noqa: E402
 
-UNSTEADY, FILE, USAGE = 1, 3, 4
+NOTHING, FILE, USAGE = 1, 3, 4
+REFERENCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "suites", "stress", "refiner", "mock")
 COLUMNS = ("timestamp,mode,tile_size,batch_size,device,model_params,model_size_mb,avg_time_ms,std_time_ms,"
            "throughput_samples_per_sec,memory_allocated_mb,memory_reserved_mb,memory_peak_mb,forward_time_ms,"
            "backward_time_ms,total_time_ms,error")
@@ -201,12 +206,14 @@ def check_unwritable(tap, place):
 
 
 def check_together(tap, place):
-    """Two sweeps wait for each other, and add to one file."""
+    """Sweeps wait for each other, and add to one file."""
     words = [*SMALL, "--tile-sizes", "16,32", "--batch-sizes", "1,2", "--quiet", "--output", place.file]
-    both = [place.started(*words) for _ in range(2)]
-    ends = [one.wait() for one in both]
-    tap.check(all(e.code == 0 for e in ends) and place.text().count(COLUMNS) == 1 and len(place.rows()) == 8,
-              "two sweeps at once add to one file", (ends, place.text()))
+    for _ in range(3):
+        if os.path.exists(place.file):
+            os.unlink(place.file)
+        ends = [one.wait() for one in [place.started(*words) for _ in range(4)]]
+        tap.check(all(e.code == 0 for e in ends) and place.text().count(COLUMNS) == 1 and len(place.rows()) == 16,
+                  "four sweeps at once add to one file", (ends, place.text()))
 
 
 # -- memory --
@@ -340,6 +347,131 @@ def check_refused(tap, place):
             env={**ALONE, "YIELDPOINT_PLUGINS": place.folder, "CUDA_VISIBLE_DEVICES": ""})
 
 
+# -- passes over given images --
+
+
+def tensors(path):
+    letters = {"F64": "d", "F32": "f"}
+    with open(path, "rb") as file:
+        length, = struct.unpack("<Q", file.read(8))
+        header, data = json.loads(file.read(length)), file.read()
+    header.pop("__metadata__", None)
+    found = {}
+    for name, t in header.items():
+        (begin, end), letter = t["data_offsets"], letters[t["dtype"]]
+        found[name] = (t["shape"], struct.unpack(f"<{(end - begin) // struct.calcsize(letter)}{letter}", data[begin:end]))
+    return found
+
+
+def npy(path, shape, values, letter="f4"):
+    text = f"{{'descr': '<{letter}', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
+    text += " " * (-(10 + len(text) + 1) % 64) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode())
+        file.write(struct.pack(f"<{len(values)}{ {'f4': 'f', 'f8': 'd', 'i4': 'i'}[letter]}", *values))
+
+
+def norm(values):
+    return math.sqrt(sum(v * v for v in values))
+
+
+def off(name, got, right):
+    """As a share of what is right; a bias in front of a batch norm has the gradient 0 but for rounding, beside which
+    that of its weights stands. A NaN is infinitely far."""
+    size = norm(right[name][1])
+    if name.endswith("conv.bias.grad") and name.replace("conv", "norm") in right:
+        size += norm(right[name.replace("bias", "weight")][1])
+    by = norm(g - w for g, w in zip(got[name][1], right[name][1]))
+    return by / size if by == by else math.inf
+
+
+def reference(name):
+    return os.path.join(REFERENCE, name)
+
+
+def check_reference(tap, place):
+    words = ["--width", "4", "--input", reference("input.npy"), "--load", reference("weights.safetensors")]
+    right = {name: t for name, t in tensors(reference("expected.safetensors")).items() if name[:5] not in ("size.", "plain")}
+    dump = os.path.join(place.folder, "out.safetensors")
+    for how, bound in ((["--double"], 1e-10), ([], 2e-5), (["--precision", "bf16"], 3e-2)):
+        done = place.sweep(*words, *how, "--gradients", "--target", reference("target.npy"), "--dump", dump)
+        tap.check(done.code == 0 and done.err == "" and done.out.startswith("inference of 2 tiles of 32 x 32 in "),
+                  f"{how}: exit 0", done)
+        got = tensors(dump)
+        tap.equal({n: t[0] for n, t in got.items()}, {n: t[0] for n, t in right.items()}, f"{how}: names and shapes")
+        # Gradients of so small a batch are ill-conditioned in bf16: the norms' variances are of 8 pixels.
+        names = [name for name in right if how[-1:] != ["bf16"] or name in ("output", "losses")]
+        worst = max((off(name, got, right), name) for name in names)
+        tap.check(worst[0] <= bound, f"{how}: all within {bound}", worst)
+        loss = re.search(r"mean squared error ([\d.]+) in training", done.out)
+        tap.check(loss and abs(float(loss[1]) / (sum(right["losses"][1]) / 2) - 1) < max(bound, 1e-8), f"{how}: the mean",
+                  done)
+        print(f"# {how or ['fp32']}: the worst is {worst[1]}, off by {worst[0]:.2e}")
+    done = place.sweep(*words, "--double", "--dump", dump)
+    got = tensors(dump)
+    tap.check(done.code == 0 and list(got) == ["output"] and off("output", got, right) < 1e-10 and
+              "mean squared" not in done.out, "without --gradients there is the output", done)
+
+
+def check_starts(tap, place):
+    """Without files of weights and targets: those of the seed, and zeros."""
+    zeros, outs = os.path.join(place.folder, "zeros.npy"), []
+    npy(zeros, (2, 4, 8, 8), [0.0] * 512)
+    for more in ([], [], ["--target", zeros], ["--seed", "1"], ["--double"]):
+        dump = os.path.join(place.folder, f"{len(outs)}.safetensors")
+        done = place.sweep("--width", "8", "--input", reference("input.npy"), "--gradients", "--dump", dump, *more)
+        tap.check(done.code == 0, f"weights to start from {more}", done)
+        with open(dump, "rb") as file:
+            outs.append(file.read())
+    tap.check(outs[0] == outs[1] == outs[2] != outs[3], "are the seed's alone, with a target of zeros")
+    single, double = (tensors(os.path.join(place.folder, f"{i}.safetensors")) for i in (0, 4))
+    tap.check(off("output", single, double) < 1e-5 and off("losses", single, double) < 1e-5, "and the same in double")
+
+
+def check_pass_refused(tap, place):
+    image, bad = reference("input.npy"), os.path.join(place.folder, "bad.npy")
+    weights = reference("weights.safetensors")
+    short = os.path.join(place.folder, "short.safetensors")
+    with open(weights, "rb") as file, open(short, "wb") as to:
+        to.write(file.read()[:-5])
+    npy(bad, (1, 4, 16, 32), [0.0] * 2048)
+
+    def refused(words, code, text):
+        before = sorted(os.listdir(place.folder))
+        done = place.sweep(*words)
+        tap.check(done.code == code and text in done.err and done.out == "" and sorted(os.listdir(place.folder)) == before,
+                  f"refused: {text}", done)
+
+    refused(["--load", weights], USAGE, "--input is missing")
+    refused(["--gradients"], USAGE, "--input is missing")
+    for more in (["--tile-sizes", "16"], ["--mode", "train"], ["--output", "x.csv"], ["--one-process"], ["--warmup", "0"]):
+        refused(["--input", image, *more], USAGE, "--input is said: a pass over given images has no sizes")
+    refused(["--input", image, "--target", image], USAGE, "--target is said without --gradients")
+    refused(["--input", image, "--device", "cuda"], USAGE, "a pass over given images is the CPU's")
+    refused(["--input", os.path.join(place.folder, "none.npy")], FILE, "No such file")
+    refused(["--input", weights], FILE, "weights.safetensors")
+    refused(["--input", image, "--load", weights], USAGE, "'layer01.conv.weight' is (4, 4, 7, 7): must be (64, 4, 7, 7)")
+    refused(["--input", image, "--width", "4", "--load", short], FILE, "short.safetensors")
+    refused(["--input", image, "--width", "4", "--dump", os.path.join(place.folder, "no", "where")], FILE, "no/where")
+    refused(["--input", image, "--width", "4", "--gradients", "--target", image], USAGE, "input.npy: is (2, 4, 32, 32)")
+    refused(["--input", image, "--width", "3"], USAGE, "width is 3: must be a multiple of 4")
+    refused(["--input", bad], USAGE, "bad.npy: has 16 rows and 32 columns: tiles are square")
+    npy(bad, (1, 4, 20, 20), [0.0] * 1600)
+    for how in ([], ["--double"]):
+        refused(["--input", bad, *how], USAGE, "bad.npy: mock_options.tile is 20: must be a multiple of 16")
+    npy(bad, (1, 3, 16, 16), [0.0] * 768)
+    refused(["--input", bad], USAGE, "bad.npy: is (1, 3, 16, 16)")
+    npy(bad, (1, 4, 16, 16), [0] * 1024, "i4")
+    refused(["--input", bad], USAGE, "bad.npy: has 'i4'")
+    npy(bad, (1, 4, 16, 16), [math.nan] + [0.0] * 1023)
+    refused(["--input", bad], FILE, "bad.npy: the image is nan")
+    npy(bad, (1, 4, 16, 16), [0.0] * 1023 + [1e300], "f8")
+    refused(["--input", bad], USAGE, "bad.npy: has 1e+300: in float must be at most 3.4")
+    npy(bad, (2, 4, 8, 8), [1e30] * 512)
+    refused(["--input", image, "--width", "4", "--gradients", "--target", bad, "--dump", place.file], NOTHING,
+            "losses is inf at element 0, of finite weights and images")
+
+
 def check_history(tap, place, program):
     """The columns of the history's tables of this kind."""
     history = os.path.join(place.folder, "history.db")
@@ -354,7 +486,8 @@ def main(yieldpoint, program, *more):
     for check, *arguments in ((check_rows,), (check_defaults,), (check_table,), (check_terminal,), (check_file,),
                               (check_unwritable,), (check_together,), (check_memory,),
                               (check_steady, more == ("sanitized",)), (check_signals,), (check_waiting,),
-                              (check_death,), (check_refused,), (check_history, os.path.abspath(program))):
+                              (check_death,), (check_refused,), (check_reference,), (check_starts,),
+                              (check_pass_refused,), (check_history, os.path.abspath(program))):
         with tempfile.TemporaryDirectory() as folder:
             tap.run(check.__name__, check, tap, Place(os.path.abspath(yieldpoint), folder), *arguments)
     tap.done()

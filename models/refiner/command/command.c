@@ -1,8 +1,7 @@
 /* The command line of a sweep. */
 #include "models/refiner/command/command.h"
 
-#include "models/refiner/command/internal.h"
-#include "models/refiner/mock.h"
+#include "models/refiner/command/pass.h"
 
 #include "base/options/arguments.h"
 #include "base/text/output.h"
@@ -16,11 +15,11 @@
 /* As the words are. */
 struct words {
     struct ypi_refiner_sizes tiles, batches;
-    const char *output;
+    const char *output, *load, *input, *target, *dump;
     size_t width;
-    int mode, precision, device, warmup, iterations; /* -1: not said */
+    int model, mode, precision, device, warmup, iterations; /* -1: not said */
     uint64_t limit, seed;
-    bool one_process, quiet, help;
+    bool one_process, quiet, gradients, in_double, help;
 };
 
 /* "256,384", and more words of the same. */
@@ -54,8 +53,13 @@ static char *read_sizes(void *values, const struct ypi_option *option, const cha
 #define COUNT(field, least) \
     .value = "N", .kind = YPI_OPTION_INT, .offset = AT(field), .min = (least), .max = 1000000
 
-enum { SWEEP, MODEL, PROCESS };
-static const char *const titles[] = {"What is measured:\n", "\nThe model:\n", "\nHow:\n"};
+#define FILE_(field) .value = "FILE", .kind = YPI_OPTION_WORD, .offset = AT(field)
+
+static const struct ypi_refiner_model *const models[] = {&ypi_refiner_mock};
+
+enum { SWEEP, MODEL, PROCESS, PASS };
+static const char *const titles[] = {"What is measured:\n", "\nThe model:\n", "\nHow:\n",
+                                     "\nOne pass over given images, in place of a sweep:\n"};
 
 static const struct ypi_option options[] = {
     {"tile-sizes", SIZES(tiles), .help = "sides of tiles in pixels, multiples of 16; 256,384"},
@@ -65,11 +69,13 @@ static const struct ypi_option options[] = {
     {"device", CHOICE(device, "cpu cuda"), .help = "cuda where there is one, else cpu"},
     {"precision", CHOICE(precision, "fp32 bf16"),
      .help = "fp32, or bf16 with weights and gradients in fp32; fp32"},
+    {"model", CHOICE(model, "mock"), .group = MODEL,
+     .help = "mock, a convolutional network that stands for a large one; mock"},
     {"width", .value = "N", .kind = YPI_OPTION_SIZE, .offset = AT(width), .group = MODEL,
      .help = "channels of the first layer, a multiple of 4; 64"},
     {"seed", .value = "N", .kind = YPI_OPTION_WORD64, .offset = AT(seed), .group = MODEL,
      .allowed = "a whole number", .help = "of weights and images; 0"},
-    {"output", .value = "FILE", .kind = YPI_OPTION_WORD, .offset = AT(output), .group = PROCESS,
+    {"output", FILE_(output), .group = PROCESS,
      .help = "add a row of CSV for each configuration to this file"},
     {"warmup", COUNT(warmup, 0), .group = PROCESS,
      .help = "iterations that are not timed; 10, of train 5"},
@@ -81,7 +87,21 @@ static const struct ypi_option options[] = {
      .help = "all configurations in one process, whose memory is compared between them"},
     {"quiet", .kind = YPI_OPTION_FLAG, .offset = AT(quiet), .group = PROCESS,
      .help = "no progress"},
-    {"help", .kind = YPI_OPTION_FLAG, .offset = AT(help), .group = PROCESS, .help = "this"},
+    {"input", FILE_(input), .group = PASS,
+     .help = "a .npy of floats (batch, channels, tile, tile)"},
+    {"load", FILE_(load), .group = PASS,
+     .help = "weights, .safetensors with the names and shapes of a PyTorch state dict; else those\n"
+             "                             of --seed"},
+    {"dump", FILE_(dump), .group = PASS,
+     .help = "write the output, and with --gradients losses, gradients and running\n"
+             "                             statistics to this .safetensors file"},
+    {"gradients", .kind = YPI_OPTION_FLAG, .offset = AT(gradients), .group = PASS,
+     .help = "a pass of training from the same weights, too"},
+    {"target", FILE_(target), .group = PASS,
+     .help = "a .npy of the output's shape, for --gradients; zeros"},
+    {"double", .kind = YPI_OPTION_FLAG, .offset = AT(in_double), .group = PASS,
+     .help = "compute in double by plain loops, which is slow"},
+    {"help", .kind = YPI_OPTION_FLAG, .offset = AT(help), .group = PASS, .help = "this"},
     {.letter = 'h', .kind = YPI_OPTION_FLAG, .offset = AT(help)},
     YPI_OPTIONS_END,
 };
@@ -89,12 +109,13 @@ static const struct ypi_option options[] = {
 static int help(void)
 {
     puts(
-        "yieldpoint refiner [options]  time and memory of the refiner's network by sizes of tiles\n"
-        "                              and batches\n");
+        "yieldpoint refiner [options]               time and memory by sizes of tiles and batches\n"
+        "yieldpoint refiner --input FILE [options]  one pass over given images\n");
     ypi_options_print(options, titles);
     puts(
-        "\nExit codes: 0 measured or out of memory, 1 one process kept memory, 3 the output, or a\n"
-        "configuration failed, 4 wrong command line, 130 or 143 interrupted by SIGINT or SIGTERM.");
+        "\nExit codes: 0 measured, or out of memory; 1 one process kept memory, or a result of a\n"
+        "pass is not finite; 3 a file, or a configuration failed; 4 wrong command line, or shapes\n"
+        "of files; 130 or 143 interrupted by SIGINT or SIGTERM.");
     return ypi_flush();
 }
 
@@ -151,26 +172,61 @@ static int sweep(const struct ypi_refiner_request *request)
     return code;
 }
 
+/* Options of a pass and of a sweep are not for each other. */
+static enum yp_status check_words(const struct words *w)
+{
+    if (w->output != NULL && (*w->output == '\0' || strcmp(w->output, "-") == 0))
+        return yp_set_error(YP_INVALID, "--output is '%s': must be the path of a file", w->output);
+    if (w->input == NULL &&
+        (w->load != NULL || w->dump != NULL || w->target != NULL || w->gradients || w->in_double))
+        return yp_set_error(YP_INVALID, "--input is missing: --load, --dump, --target, --gradients "
+                                        "and --double are of a pass over given images");
+    if (w->input != NULL &&
+        (w->tiles.count > 0 || w->batches.count > 0 || w->output != NULL || w->warmup >= 0 ||
+         w->iterations >= 0 || w->limit > 0 || w->mode > 0 || w->one_process))
+        return yp_set_error(YP_INVALID, "--input is said: a pass over given images has no sizes, "
+                                        "mode, iterations, limit, processes and rows of a sweep");
+    if (w->target != NULL && !w->gradients)
+        return yp_set_error(YP_INVALID, "--target is said without --gradients");
+    if (w->input != NULL && w->device == 1)
+        return yp_set_error(YP_INVALID, "--device is cuda: a pass over given images is the CPU's");
+    return YP_OK;
+}
+
+static int pass(const struct words *w, const struct ypi_refiner_work *work)
+{
+    struct ypi_refiner_pass given = {.work = *work,
+                                     .load = w->load,
+                                     .input = w->input,
+                                     .target = w->target,
+                                     .dump = w->dump,
+                                     .gradients = w->gradients,
+                                     .wide = w->in_double};
+    given.work.kind = "cpu";
+    return ypi_refiner_pass(&given, models[w->model]);
+}
+
 int ypi_refiner_command(int argc, char **argv)
 {
-    struct words w = {.width = MOCK_WIDTH, .device = -1, .warmup = -1, .iterations = -1};
+    struct words w = {.width = 64, .device = -1, .warmup = -1, .iterations = -1};
     const struct ypi_arguments arguments = {
         .options = options, .values = &w, .hint = "; `yieldpoint refiner --help` tells them"};
     if (!ypi_arguments_read(&arguments, argc, argv))
         return YPI_COMMAND_USAGE;
     if (w.help)
         return help();
-    if (w.output != NULL && (*w.output == '\0' || strcmp(w.output, "-") == 0)) {
-        yp_set_error(YP_INVALID, "--output is '%s': must be the path of a file", w.output);
+    if (check_words(&w) != YP_OK)
         return usage();
-    }
+    const struct ypi_refiner_work work = {.device = yp_device_cpu(),
+                                          .precision = (enum nn_precision)w.precision,
+                                          .train = w.mode == 1,
+                                          .width = w.width,
+                                          .seed = w.seed};
+    if (w.input != NULL)
+        return pass(&w, &work);
     take_defaults(&w);
-    struct ypi_refiner_request request = {.model = &ypi_refiner_mock,
-                                          .work = {.device = yp_device_cpu(),
-                                                   .precision = (enum nn_precision)w.precision,
-                                                   .train = w.mode == 1,
-                                                   .width = w.width,
-                                                   .seed = w.seed},
+    struct ypi_refiner_request request = {.model = models[w.model],
+                                          .work = work,
                                           .tiles = w.tiles,
                                           .batches = w.batches,
                                           .warmup = (size_t)w.warmup,

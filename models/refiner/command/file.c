@@ -58,13 +58,18 @@ static enum yp_status check_header(const char *path, const char *line)
     return YP_OK;
 }
 
-/* Adds a text as a whole, or nothing of it. Another sweep may add to the same file. */
+/* Another sweep may add to the same file. On a file system without locks there is but one. */
+static void set_lock(const struct ypi_refiner_file *file, int operation)
+{
+    while (flock(file->fd, operation) != 0 && errno == EINTR)
+        continue;
+}
+
+/* Adds a text as a whole, or nothing of it; with the lock. */
 static enum yp_status add(const struct ypi_refiner_file *file, const char *text)
 {
     struct stat before;
     size_t length = strlen(text), done = 0;
-    while (flock(file->fd, LOCK_EX) != 0 && errno == EINTR)
-        continue; /* a file system without locks has but one sweep */
     enum yp_status status = fstat(file->fd, &before) == 0 ? YP_OK : YP_IO;
     while (status == YP_OK && done < length) {
         const ssize_t written = write(file->fd, text + done, length - done);
@@ -77,11 +82,10 @@ static enum yp_status add(const struct ypi_refiner_file *file, const char *text)
         if (file->regular && done > 0)
             (void)!ftruncate(file->fd, before.st_size);
     }
-    (void)flock(file->fd, LOCK_UN);
     return status;
 }
 
-/* Checks what the file has, and gives it a header where it has nothing. */
+/* Checks what the file has, and gives it a header where it has nothing; with the lock. */
 static enum yp_status begin(struct ypi_refiner_file *file, off_t size)
 {
     char header[HEADER_MAX] = "", last = '\n';
@@ -117,10 +121,14 @@ enum yp_status ypi_refiner_file_open(struct ypi_refiner_file *file, const char *
     if (ypi_make_parents(path) != YP_OK)
         return YP_IO;
     file->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (file->fd >= 0)
+        set_lock(file, LOCK_EX);
     if (file->fd < 0 || fstat(file->fd, &is) != 0)
         return yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
     file->regular = S_ISREG(is.st_mode);
-    return begin(file, file->regular ? is.st_size : 0);
+    const enum yp_status status = begin(file, file->regular ? is.st_size : 0);
+    set_lock(file, LOCK_UN);
+    return status;
 }
 
 void ypi_refiner_file_close(struct ypi_refiner_file *file)
@@ -180,7 +188,9 @@ enum yp_status ypi_refiner_file_add(const struct ypi_refiner_file *file,
     ypi_text_csv(&row, result->error);
     ypi_text_add(&row, "%s", file->line_end);
     char *line = ypi_text_take(&row);
+    set_lock(file, LOCK_EX);
     const enum yp_status status = add(file, line);
+    set_lock(file, LOCK_UN);
     free(line);
     return status;
 }

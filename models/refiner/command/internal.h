@@ -22,6 +22,9 @@ struct ypi_refiner_plan {
     double flops; /* of a pass or a step */
 };
 
+struct refiner_tensor;
+struct ypi_refiner_pass;
+
 /* A model to be measured. On failure yp_last_error() is set. */
 struct ypi_refiner_model {
     const char *name;
@@ -34,6 +37,11 @@ struct ypi_refiner_model {
     enum yp_status (*forward)(void *model);
     enum yp_status (*backward)(void *model);
     enum yp_status (*update)(void *model);
+    /* Over given images: their channels, the shape of the result, and the pass, which adds what
+     * is to be dumped. */
+    size_t channels;
+    struct refiner_tensor (*output)(const struct ypi_refiner_work *work);
+    enum yp_status (*pass)(struct ypi_refiner_pass *pass);
 };
 
 extern const struct ypi_refiner_model ypi_refiner_mock;

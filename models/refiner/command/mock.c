@@ -1,9 +1,8 @@
 /* The mock as a model to be measured. */
-#include "models/refiner/mock.h"
+#include "models/refiner/command/mock.h"
 
 #include "base/random/stream.h"
 #include "models/nn/convert.h"
-#include "models/refiner/command/internal.h"
 #include "models/train/optimiser.h"
 
 #include <string.h>
@@ -19,7 +18,7 @@ struct state {
     uint64_t step;
 };
 
-static struct mock_options options_of(const struct ypi_refiner_work *work)
+struct mock_options ypi_refiner_mock_options(const struct ypi_refiner_work *work)
 {
     return (struct mock_options){.device = work->device,
                                  .kind = work->kind,
@@ -30,9 +29,14 @@ static struct mock_options options_of(const struct ypi_refiner_work *work)
                                  .pass = work->train ? NN_MODEL_GRADIENT : NN_MODEL_FORWARD};
 }
 
+struct refiner_tensor ypi_refiner_mock_output(const struct ypi_refiner_work *work)
+{
+    return refiner_images("output", work->batch, MOCK_CHANNELS, work->tile / 4, work->tile / 4);
+}
+
 static enum yp_status plan(const struct ypi_refiner_work *work, struct ypi_refiner_plan *out)
 {
-    const struct mock_options options = options_of(work);
+    const struct mock_options options = ypi_refiner_mock_options(work);
     struct mock *mock = mock_create(&options);
     if (mock == NULL)
         return yp_last_status();
@@ -142,7 +146,7 @@ static enum yp_status make_images(const struct state *s)
 /* Weights come first: what they take for a while is given back before the arena is taken. */
 static void *open_mock(const struct ypi_refiner_work *work)
 {
-    const struct mock_options options = options_of(work);
+    const struct mock_options options = ypi_refiner_mock_options(work);
     struct state *s = yp_device_alloc(yp_device_cpu(), sizeof *s);
     if (s == NULL)
         return NULL;
@@ -183,6 +187,9 @@ static enum yp_status update(void *model)
 }
 
 const struct ypi_refiner_model ypi_refiner_mock = {.name = "mock",
+                                                   .channels = MOCK_CHANNELS,
+                                                   .output = ypi_refiner_mock_output,
+                                                   .pass = ypi_refiner_mock_pass,
                                                    .plan = plan,
                                                    .open = open_mock,
                                                    .close = close_mock,

@@ -102,15 +102,19 @@ static double operations(const struct sweep *s, size_t i, size_t iterations)
     return s->plans[i].flops * (double)iterations;
 }
 
-/* "; 12.3 s left", from the operations that are done and those that are not; "" before the first.
- */
+/* "; 12.3 s left", from the operations that were measured and those that are to be; "" before the
+ * first. */
 static void format_left(char out[YPI_FIGURE_MAX + 16], const struct sweep *s, size_t iterations)
 {
     const size_t all = s->r->warmup + s->r->iterations;
     double past = s->done < s->count ? operations(s, s->done, iterations) : 0, left = -past;
     char figure[YPI_FIGURE_MAX];
-    for (size_t i = 0; i < s->count; i++)
-        *(i < s->done ? &past : &left) += operations(s, i, all);
+    for (size_t i = 0; i < s->count; i++) {
+        if (i >= s->done)
+            left += operations(s, i, all);
+        else if (s->results[i].error[0] == '\0')
+            past += operations(s, i, all);
+    }
     ypi_format_seconds(figure, past > 0 ? (ypi_now() - s->started) * left / past : 0);
     *out = '\0';
     if (past > 0 && s->done < s->count)
