@@ -22,7 +22,7 @@ from program import ENVIRONMENT, LOCK, run  # noqa: E402
 from tap import Tap  # noqa: E402
 
 NOTHING, FILE, USAGE = 1, 3, 4
-REFERENCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "suites", "stress", "refiner", "mock")
+REFERENCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "suites", "stress", "refiner")
 COLUMNS = ("timestamp,mode,tile_size,batch_size,device,model_params,model_size_mb,avg_time_ms,std_time_ms,"
            "throughput_samples_per_sec,memory_allocated_mb,memory_reserved_mb,memory_peak_mb,forward_time_ms,"
            "backward_time_ms,total_time_ms,error")
@@ -40,7 +40,9 @@ class Place:
         self.file = os.path.join(folder, "sweep.csv")
 
     def sweep(self, *words, env=None, **more):
-        return run(self.program, "refiner", "--device", "cpu", *words, cwd=self.folder, env=env or ALONE, **more)
+        at = int(words[:1] == ("plan",))
+        return run(self.program, "refiner", *words[:at], "--device", "cpu", *words[at:], cwd=self.folder, env=env or ALONE,
+                   **more)
 
     def started(self, *words):
         return Started(self.program, "refiner", "--device", "cpu", *words, cwd=self.folder, env=ALONE)
@@ -385,13 +387,55 @@ def off(name, got, right):
     return by / size if by == by else math.inf
 
 
-def reference(name):
-    return os.path.join(REFERENCE, name)
+def reference(name, model="mock"):
+    return os.path.join(REFERENCE, model, name)
+
+
+# Of the files in refiner/vit.
+REAL = ["--model", "real", "--width", "16", "--depth", "2", "--heads", "2", "--patch", "5", "--trained", "1", "--rank", "4",
+        "--alpha", "8", "--head-width", "5", "--head-blocks", "2"]
+VARIANTS = {"expected": ["--frozen", "float"], "int8": [], "first_block": ["--frozen", "float", "--feature", "1"],
+            "with_class_token": ["--frozen", "float", "--class-token"], "all_frozen": ["--freeze-all"]}
+
+
+def expected(file, model="mock"):
+    return {name: t for name, t in tensors(reference(file, model)).items() if name[:5] not in ("size.", "plain")}
+
+
+def check_real(tap, place):
+    """The vision transformer: passes as PyTorch's in double, a sweep with a row for want of memory, and its plan."""
+    dump = os.path.join(place.folder, "out.safetensors")
+    for variant, words in VARIANTS.items():
+        right = expected(f"{variant}.safetensors", "vit")
+        done = place.sweep(*REAL, *words, "--input", reference("input.npy", "vit"), "--load",
+                           reference("weights.safetensors", "vit"), "--target", reference("target.npy", "vit"), "--gradients",
+                           "--double", "--dump", dump)
+        tap.check(done.code == 0 and done.err == "", f"{variant}: exit 0", done)
+        got = tensors(dump)
+        tap.equal({n: t[0] for n, t in got.items() if n in right}, {n: t[0] for n, t in right.items()}, f"{variant}: names")
+        worst = max((off(name, got, right), name) for name in right if norm(right[name][1]) > 0)
+        tap.check(worst[0] < 1e-10, f"{variant}: all within 1e-10", worst)
+    done = place.sweep(*REAL, "--tile-sizes", "10,320", "--batch-sizes", "1,2", "--iterations", "2", "--mode", "train",
+                       "--memory-limit", "8M", "--output", place.file)
+    rows = place.rows()
+    tap.equal((done.code, [row["error"] for row in rows]), (0, ["", "", "OOM", "OOM"]), "a sweep, of which half does not fit")
+    tap.check(f"real, train, fp32 on cpu: {rows[0]['model_params']} parameters" in done.out, "with its parameters", done)
+    done = place.sweep("plan", "--model", "real", "--tile-sizes", "224,336", "--batch-sizes", "1", "--mode", "train",
+                       "--memory-limit", "2.2G")
+    lines = done.out.split("\n")
+    tap.check(done.code == 0 and "638980638 parameters" in lines[0] and re.search("^224x224.*   fits$", lines[2]) and
+              re.search("^336x336.*   does not fit$", lines[3]), "plans are of the whole model, without its memory", done)
+    for words, message in ((["--depth", "2"], "--model is mock"), (["--model", "real", "--heads", "7"], "--width is 1280, heads 7"),
+                           (["--model", "real", "--tile-sizes", "9"], "--tile-sizes is 9: must be 14 to 4096"),
+                           (["--model", "real", "--precision", "bf16", "--frozen", "int8"], "need the precision fp32"),
+                           (["plan", "--output", "x"], "plan: measures nothing")):
+        done = place.sweep(*words)
+        tap.check(done.code == USAGE and message in done.err, f"{words}: refused", done)
 
 
 def check_reference(tap, place):
     words = ["--width", "4", "--input", reference("input.npy"), "--load", reference("weights.safetensors")]
-    right = {name: t for name, t in tensors(reference("expected.safetensors")).items() if name[:5] not in ("size.", "plain")}
+    right = expected("expected.safetensors")
     dump = os.path.join(place.folder, "out.safetensors")
     for how, bound in ((["--double"], 1e-10), ([], 2e-5), (["--precision", "bf16"], 3e-2)):
         done = place.sweep(*words, *how, "--gradients", "--target", reference("target.npy"), "--dump", dump)
@@ -487,7 +531,7 @@ def main(yieldpoint, program, *more):
                               (check_unwritable,), (check_together,), (check_memory,),
                               (check_steady, more == ("sanitized",)), (check_signals,), (check_waiting,),
                               (check_death,), (check_refused,), (check_reference,), (check_starts,),
-                              (check_pass_refused,), (check_history, os.path.abspath(program))):
+                              (check_pass_refused,), (check_real,), (check_history, os.path.abspath(program))):
         with tempfile.TemporaryDirectory() as folder:
             tap.run(check.__name__, check, tap, Place(os.path.abspath(yieldpoint), folder), *arguments)
     tap.done()

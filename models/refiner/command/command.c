@@ -16,8 +16,9 @@
 struct words {
     struct ypi_refiner_sizes tiles, batches;
     const char *output, *load, *input, *target, *dump;
-    size_t width;
-    int model, mode, precision, device, warmup, iterations; /* -1: not said */
+    size_t width; /* 0: not said */
+    struct vit_options real;
+    int frozen, model, mode, precision, device, warmup, iterations; /* -1: not said */
     uint64_t limit, seed;
     bool one_process, quiet, gradients, in_double, help;
 };
@@ -53,12 +54,16 @@ static char *read_sizes(void *values, const struct ypi_option *option, const cha
 #define COUNT(field, least) \
     .value = "N", .kind = YPI_OPTION_INT, .offset = AT(field), .min = (least), .max = 1000000
 
+#define SIZE(field) .value = "N", .kind = YPI_OPTION_SIZE, .offset = AT(field)
+#define FLAG(field) .kind = YPI_OPTION_FLAG, .offset = AT(field)
 #define FILE_(field) .value = "FILE", .kind = YPI_OPTION_WORD, .offset = AT(field)
 
-static const struct ypi_refiner_model *const models[] = {&ypi_refiner_mock};
+/* In the order of --model's words. */
+static const struct ypi_refiner_model *const models[] = {&ypi_refiner_mock, &ypi_refiner_real};
 
-enum { SWEEP, MODEL, PROCESS, PASS };
-static const char *const titles[] = {"What is measured:\n", "\nThe model:\n", "\nHow:\n",
+enum { SWEEP, MODEL, REAL, PROCESS, PASS };
+static const char *const titles[] = {"What is measured:\n", "\nThe model:\n", "\nThe model real:\n",
+                                     "\nHow:\n",
                                      "\nOne pass over given images, in place of a sweep:\n"};
 
 static const struct ypi_option options[] = {
@@ -69,12 +74,39 @@ static const struct ypi_option options[] = {
     {"device", CHOICE(device, "cpu cuda"), .help = "cuda where there is one, else cpu"},
     {"precision", CHOICE(precision, "fp32 bf16"),
      .help = "fp32, or bf16 with weights and gradients in fp32; fp32"},
-    {"model", CHOICE(model, "mock"), .group = MODEL,
-     .help = "mock, a convolutional network that stands for a large one; mock"},
-    {"width", .value = "N", .kind = YPI_OPTION_SIZE, .offset = AT(width), .group = MODEL,
-     .help = "channels of the first layer, a multiple of 4; 64"},
+    {"model", CHOICE(model, "mock real"), .group = MODEL,
+     .help = "mock, a convolutional network that stands for a large one, or real, a vision\n"
+             "                             transformer with a convolutional head; mock"},
+    {"width", SIZE(width), .group = MODEL,
+     .help = "channels of the mock's first layer, 64, or of the transformer, 1280"},
     {"seed", .value = "N", .kind = YPI_OPTION_WORD64, .offset = AT(seed), .group = MODEL,
      .allowed = "a whole number", .help = "of weights and images; 0"},
+    {"depth", SIZE(real.depth), .group = REAL, .help = "blocks; 32"},
+    {"heads", SIZE(real.heads), .group = REAL, .help = "of attention, in a block; 16"},
+    {"patch", SIZE(real.patch), .group = REAL, .help = "side of a patch in pixels; 14"},
+    {"bands", SIZE(real.bands), .group = REAL, .help = "that 4 channels become; 6"},
+    {"trained", SIZE(real.trained), .group = REAL,
+     .help = "blocks at the end that are trained as a whole; 2"},
+    {"freeze-all", FLAG(real.freeze_all), .group = REAL,
+     .help = "they are frozen as the others are"},
+    {"rank", SIZE(real.rank), .group = REAL, .help = "of the low-rank changes; 8"},
+    {"alpha", .value = "A", .kind = YPI_OPTION_REAL, .offset = AT(real.alpha), .max = 1e6,
+     .group = REAL, .help = "their scale times the rank; 16"},
+    {"frozen", CHOICE(frozen, "int8 float int8-rows"), .group = REAL,
+     .help = "matrices of frozen blocks: int8 with a scale by output, float, or int8-rows,\n"
+             "                             with activations in 8 bits where they are multiplied;\n"
+             "                             int8, with --precision bf16 float"},
+    {"recompute", FLAG(real.recompute), .group = REAL,
+     .help = "the backward pass makes activations of a block again"},
+    {"feature", SIZE(real.feature), .group = REAL,
+     .help = "the head sees the output of so many blocks; all of them"},
+    {"class-token", FLAG(real.class_token), .group = REAL,
+     .help = "the head's grid has the class token, too"},
+    {"head-width", SIZE(real.head_width), .group = REAL,
+     .help = "channels of the head and of the output; 256"},
+    {"head-blocks", SIZE(real.head_blocks), .group = REAL, .help = "of the head; 4"},
+    {"head-falls-back", FLAG(real.head_falls_back), .group = REAL,
+     .help = "the head runs on the CPU where the device has no memory for it"},
     {"output", FILE_(output), .group = PROCESS,
      .help = "add a row of CSV for each configuration to this file"},
     {"warmup", COUNT(warmup, 0), .group = PROCESS,
@@ -110,7 +142,8 @@ static int help(void)
 {
     puts(
         "yieldpoint refiner [options]               time and memory by sizes of tiles and batches\n"
-        "yieldpoint refiner --input FILE [options]  one pass over given images\n");
+        "yieldpoint refiner --input FILE [options]  one pass over given images\n"
+        "yieldpoint refiner plan [options]          memory of what a sweep would measure\n");
     ypi_options_print(options, titles);
     puts(
         "\nExit codes: 0 measured, or out of memory; 1 one process kept memory, or a result of a\n"
@@ -123,8 +156,19 @@ static int help(void)
  * "--tile-sizes is". */
 static int usage(void)
 {
-    static const char *const names[][2] = {
-        {"tile ", "tile-sizes "}, {"batch ", "batch-sizes "}, {"width ", "width "}};
+    static const char *const names[][2] = {{"tile ", "tile-sizes "},
+                                           {"batch ", "batch-sizes "},
+                                           {"width ", "width "},
+                                           {"depth ", "depth "},
+                                           {"heads ", "heads "},
+                                           {"head_width ", "head-width "},
+                                           {"feature ", "feature "},
+                                           {"frozen", "frozen"},
+                                           {"patch ", "patch "},
+                                           {"bands ", "bands "},
+                                           {"rank ", "rank "},
+                                           {"trained ", "trained "},
+                                           {"head_blocks ", "head-blocks "}};
     const char *text = yp_last_error(), *dot = strstr(text, "_options.");
     const char *field = dot != NULL ? dot + strlen("_options.") : "";
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -161,20 +205,30 @@ static enum yp_status take_device(const struct words *w, struct ypi_refiner_work
                                   : YP_OK;
 }
 
-static int sweep(const struct ypi_refiner_request *request)
+static int sweep(const struct ypi_refiner_request *request, bool plan)
 {
     struct ypi_refiner_plan *plans = ypi_calloc(ypi_refiner_count(request), sizeof *plans);
     const enum yp_status status = ypi_refiner_plan_all(request, plans);
-    const int code = status == YP_OK   ? ypi_refiner_sweep(request, plans)
-                     : status == YP_IO ? ypi_file_error()
-                                       : usage();
+    if (status == YP_OK && plan)
+        ypi_refiner_print_plans(request, plans);
+    const int code = status == YP_OK && plan ? ypi_flush()
+                     : status == YP_OK       ? ypi_refiner_sweep(request, plans)
+                     : status == YP_IO       ? ypi_file_error()
+                                             : usage();
     free(plans);
     return code;
 }
 
 /* Options of a pass and of a sweep are not for each other. */
-static enum yp_status check_words(const struct words *w)
+static enum yp_status check_words(const struct words *w, const struct vit_options *standard,
+                                  bool plan)
 {
+    if (w->model == 0 && (w->frozen >= 0 || memcmp(&w->real, standard, sizeof *standard) != 0))
+        return yp_set_error(YP_INVALID, "--model is mock: options of the model real are not its");
+    if (plan && (w->input != NULL || w->output != NULL || w->warmup >= 0 || w->iterations >= 0 ||
+                 w->one_process))
+        return yp_set_error(YP_INVALID, "plan: measures nothing, and has no input, output, "
+                                        "iterations and processes");
     if (w->output != NULL && (*w->output == '\0' || strcmp(w->output, "-") == 0))
         return yp_set_error(YP_INVALID, "--output is '%s': must be the path of a file", w->output);
     if (w->input == NULL &&
@@ -206,22 +260,37 @@ static int pass(const struct words *w, const struct ypi_refiner_work *work)
     return ypi_refiner_pass(&given, models[w->model]);
 }
 
+/* The real model's options, but for what a work says. */
+static struct vit_options real_of(const struct words *w)
+{
+    static const enum vit_frozen ways[] = {VIT_INT8_WEIGHTS, VIT_FLOAT, VIT_INT8_ROWS};
+    struct vit_options o = w->real;
+    o.width = w->width > 0 ? w->width : o.width;
+    o.trained = o.depth < o.trained ? o.depth : o.trained;
+    o.frozen = w->frozen >= 0 ? ways[w->frozen] : w->precision == 1 ? VIT_FLOAT : VIT_INT8_WEIGHTS;
+    return o;
+}
+
 int ypi_refiner_command(int argc, char **argv)
 {
-    struct words w = {.width = 64, .device = -1, .warmup = -1, .iterations = -1};
+    const bool plan = argc > 1 && strcmp(argv[1], "plan") == 0;
+    const struct vit_options standard = vit_full(yp_device_cpu());
+    struct words w = {.frozen = -1, .device = -1, .warmup = -1, .iterations = -1};
     const struct ypi_arguments arguments = {
         .options = options, .values = &w, .hint = "; `yieldpoint refiner --help` tells them"};
-    if (!ypi_arguments_read(&arguments, argc, argv))
+    memcpy(&w.real, &standard, sizeof standard); /* with what lies between its fields */
+    if (!ypi_arguments_read(&arguments, argc - plan, argv + plan))
         return YPI_COMMAND_USAGE;
     if (w.help)
         return help();
-    if (check_words(&w) != YP_OK)
+    if (check_words(&w, &standard, plan) != YP_OK)
         return usage();
     const struct ypi_refiner_work work = {.device = yp_device_cpu(),
                                           .precision = (enum nn_precision)w.precision,
                                           .train = w.mode == 1,
-                                          .width = w.width,
-                                          .seed = w.seed};
+                                          .width = w.width > 0 ? w.width : MOCK_WIDTH,
+                                          .seed = w.seed,
+                                          .real = real_of(&w)};
     if (w.input != NULL)
         return pass(&w, &work);
     take_defaults(&w);
@@ -235,5 +304,9 @@ int ypi_refiner_command(int argc, char **argv)
                                           .output = w.output,
                                           .one_process = w.one_process,
                                           .quiet = w.quiet};
-    return take_device(&w, &request.work) == YP_OK ? sweep(&request) : usage();
+    if (plan)
+        request.work.kind = w.device == 1 ? "cuda" : "cpu"; /* it need not be there */
+    else if (take_device(&w, &request.work) != YP_OK)
+        return usage();
+    return sweep(&request, plan);
 }

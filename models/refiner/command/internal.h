@@ -1,7 +1,7 @@
 /* What the files of the command share. */
 #pragma once
 
-#include "models/nn/operator.h"
+#include "models/refiner/plan.h"
 
 #include <sys/types.h>
 
@@ -14,12 +14,13 @@ struct ypi_refiner_work {
     enum nn_precision precision;
     bool train;
     size_t width, tile, batch;
-    uint64_t seed; /* of weights and images */
+    uint64_t seed;           /* of weights and images */
+    struct vit_options real; /* of that model: what the others do not say */
 };
 
 struct ypi_refiner_plan {
-    size_t parameters;
-    double flops; /* of a pass or a step */
+    size_t parameters; /* trained or not */
+    struct refiner_plan of;
 };
 
 struct refiner_tensor;
@@ -37,14 +38,16 @@ struct ypi_refiner_model {
     enum yp_status (*forward)(void *model);
     enum yp_status (*backward)(void *model);
     enum yp_status (*update)(void *model);
+    /* What is to be said of a model that was measured, below 256 bytes; NULL or false: nothing. */
+    bool (*note)(void *model, char *out, size_t bytes);
     /* Over given images: their channels, the shape of the result, and the pass, which adds what
      * is to be dumped. */
-    size_t channels;
+    size_t channels; /* 0: those of work.real */
     struct refiner_tensor (*output)(const struct ypi_refiner_work *work);
     enum yp_status (*pass)(struct ypi_refiner_pass *pass);
 };
 
-extern const struct ypi_refiner_model ypi_refiner_mock;
+extern const struct ypi_refiner_model ypi_refiner_mock, ypi_refiner_real;
 
 /* -- the sweep --------------------------------------------------------------------------------- */
 
@@ -79,6 +82,7 @@ struct ypi_refiner_result {
     uint64_t peak;                /* the most that was allocated */
     uint64_t left;                /* bytes that its process holds after it */
     char error[256];              /* "": it was measured */
+    char note[256];               /* what is to be said of it, or "" */
 };
 
 /* Measures a configuration in this process. `tell` is called after each iteration. */
@@ -139,6 +143,10 @@ enum yp_status ypi_refiner_file_add(const struct ypi_refiner_file *file,
 void ypi_refiner_file_close(struct ypi_refiner_file *file);
 
 /* -- the table --------------------------------------------------------------------------------- */
+
+/* Prints the memory of all configurations, and whether it is within the limit. */
+void ypi_refiner_print_plans(const struct ypi_refiner_request *request,
+                             const struct ypi_refiner_plan *plans);
 
 /* Prints the first `count` configurations. */
 void ypi_refiner_print(const struct ypi_refiner_request *request,

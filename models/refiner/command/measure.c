@@ -103,6 +103,8 @@ void ypi_refiner_measure(const struct ypi_refiner_request *request,
     if (status != YP_OK)
         snprintf(out->error, sizeof out->error, "%s",
                  status == YP_OUT_OF_MEMORY ? YPI_REFINER_OOM : yp_last_error());
+    if (state != NULL && request->model->note != NULL && status == YP_OK)
+        (void)request->model->note(state, out->note, sizeof out->note);
     if (state != NULL)
         request->model->close(state);
     nn_gemm_forget();

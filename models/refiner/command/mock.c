@@ -3,19 +3,15 @@
 
 #include "base/random/stream.h"
 #include "models/nn/convert.h"
-#include "models/train/optimiser.h"
+#include "models/refiner/command/vectors.h"
 
 #include <string.h>
 
 struct state {
     struct ypi_refiner_work work;
     struct mock *mock;
-    size_t parameters;
-    float *x, *gradient, *m, *v; /* (parameters) on the device */
-    double *scratch;             /* of the update on a GPU */
-    float *statistics;           /* on the host */
-    struct train_adamw how;
-    uint64_t step;
+    struct ypi_refiner_training training;
+    float *statistics; /* on the host */
 };
 
 struct mock_options ypi_refiner_mock_options(const struct ypi_refiner_work *work)
@@ -37,38 +33,20 @@ struct refiner_tensor ypi_refiner_mock_output(const struct ypi_refiner_work *wor
 static enum yp_status plan(const struct ypi_refiner_work *work, struct ypi_refiner_plan *out)
 {
     const struct mock_options options = ypi_refiner_mock_options(work);
-    struct mock *mock = mock_create(&options);
-    if (mock == NULL)
-        return yp_last_status();
-    *out = (struct ypi_refiner_plan){mock_parameters(work->width, false),
-                                     nn_model_flops(mock_model(mock))};
-    mock_destroy(mock);
-    return YP_OK;
+    out->parameters = mock_parameters(work->width, false);
+    return mock_plan(&options, work->train ? REFINER_TRAIN_STEP : REFINER_FORWARD, &out->of);
 }
 
 static void close_mock(void *model)
 {
     struct state *s = model;
-    void *const on_device[] = {s->x, s->gradient, s->m, s->v, s->scratch};
     mock_destroy(s->mock);
-    for (size_t i = 0; i < sizeof on_device / sizeof *on_device; i++)
-        yp_device_free(s->work.device, on_device[i]);
+    ypi_refiner_training_close(&s->training);
     yp_device_free(yp_device_cpu(), s->statistics);
     yp_device_free(yp_device_cpu(), s);
 }
 
 /* -- weights ----------------------------------------------------------------------------------- */
-
-/* A vector on the device with the values `from`. */
-static float *vector(const struct state *s, const float *from)
-{
-    const size_t bytes = s->parameters * sizeof *from;
-    float *to = yp_device_alloc(s->work.device, bytes);
-    if (to == NULL || yp_device_copy(s->work.device, to, from, bytes) == YP_OK)
-        return to;
-    yp_device_free(s->work.device, to);
-    return NULL;
-}
 
 /* Values to start from; in inference folded, with those they are made of given back. */
 static float *make_weights(struct state *s)
@@ -78,7 +56,7 @@ static float *make_weights(struct state *s)
     float *start = yp_device_alloc(cpu, mock_parameters(width, false) * sizeof *start);
     s->statistics = yp_device_alloc(cpu, mock_statistics(width) * sizeof *s->statistics);
     float *folded = start != NULL && s->statistics != NULL && !s->work.train
-                        ? yp_device_alloc(cpu, s->parameters * sizeof *folded)
+                        ? yp_device_alloc(cpu, mock_parameters(width, true) * sizeof *folded)
                         : NULL;
     if (start != NULL && s->statistics != NULL)
         mock_initialise(width, s->work.seed, start, s->statistics);
@@ -92,21 +70,15 @@ static float *make_weights(struct state *s)
 
 static enum yp_status put_weights(struct state *s)
 {
-    struct yp_device *cpu = yp_device_cpu();
+    const bool train = s->work.train;
     float *values = make_weights(s);
-    s->x = values != NULL ? vector(s, values) : NULL;
-    bool all = s->x != NULL;
-    if (all && s->work.train) {
-        memset(values, 0, s->parameters * sizeof *values);
-        float **const zero[] = {&s->gradient, &s->m, &s->v};
-        for (size_t i = 0; i < sizeof zero / sizeof *zero && all; i++)
-            all = (*zero[i] = vector(s, values)) != NULL;
-    }
-    if (all && s->work.train && s->work.device != cpu)
-        all = (s->scratch = yp_device_alloc(s->work.device,
-                                            TRAIN_STEP_SCRATCH * sizeof *s->scratch)) != NULL;
-    yp_device_free(cpu, values);
-    return all ? YP_OK : yp_last_status();
+    enum yp_status status =
+        values != NULL
+            ? ypi_refiner_training_open(&s->training, s->work.device,
+                                        mock_parameters(s->work.width, !train), values, train)
+            : yp_last_status();
+    yp_device_free(yp_device_cpu(), values);
+    return status;
 }
 
 /* -- images ------------------------------------------------------------------------------------ */
@@ -150,10 +122,8 @@ static void *open_mock(const struct ypi_refiner_work *work)
     struct state *s = yp_device_alloc(yp_device_cpu(), sizeof *s);
     if (s == NULL)
         return NULL;
-    *s = (struct state){.work = *work,
-                        .mock = mock_create(&options),
-                        .parameters = mock_parameters(work->width, !work->train),
-                        .how = train_adamw_defaults()};
+    *s = (struct state){
+        .work = *work, .mock = mock_create(&options), .training = {.device = work->device}};
     if (s->mock != NULL && put_weights(s) == YP_OK && make_images(s) == YP_OK)
         return s;
     close_mock(s);
@@ -164,26 +134,21 @@ static enum yp_status forward(void *model)
 {
     struct state *s = model;
     if (!s->work.train)
-        return mock_pass(s->mock, s->x, NULL, 0);
-    enum yp_status status = mock_pass(s->mock, s->x, NULL, NN_MODEL_COPY);
+        return mock_pass(s->mock, s->training.x, NULL, 0);
+    enum yp_status status = mock_pass(s->mock, s->training.x, NULL, NN_MODEL_COPY);
     return status == YP_OK ? mock_update_statistics(s->mock, s->statistics) : status;
 }
 
 static enum yp_status backward(void *model)
 {
     struct state *s = model;
-    return mock_pass(s->mock, s->x, s->gradient, NN_MODEL_BACK);
+    return mock_pass(s->mock, s->training.x, s->training.gradient, NN_MODEL_BACK);
 }
 
 static enum yp_status update(void *model)
 {
     struct state *s = model;
-    s->step++;
-    if (s->scratch != NULL)
-        return train_adamw_step_on(s->work.device, &s->how, s->step, s->parameters, 0, s->scratch,
-                                   s->gradient, s->m, s->v, s->x);
-    train_adamw_step(&s->how, s->step, s->parameters, s->gradient, s->m, s->v, s->x);
-    return YP_OK;
+    return ypi_refiner_training_update(&s->training);
 }
 
 const struct ypi_refiner_model ypi_refiner_mock = {.name = "mock",

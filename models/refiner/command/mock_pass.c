@@ -69,24 +69,6 @@ static enum yp_status infer(struct ypi_refiner_pass *p, const struct refiner_vec
     return status == YP_OK ? ypi_refiner_add(p, output, image) : status;
 }
 
-/* Losses of the images, which are doubles or floats. */
-static enum yp_status add_losses(struct ypi_refiner_pass *p, const struct mock *mock)
-{
-    const struct refiner_tensor tensor = {.name = "losses", .axes = 1, .shape = {p->work.batch}};
-    const double *wide = mock_result(mock);
-    const float *narrow = mock_result(mock);
-    void *losses = ypi_refiner_numbers(p, p->work.batch);
-    for (size_t i = 0; i < p->work.batch && losses != NULL; i++) {
-        const double loss = p->wide ? wide[i] : (double)narrow[i];
-        if (p->wide)
-            ((double *)losses)[i] = loss;
-        else
-            ((float *)losses)[i] = narrow[i];
-        p->loss += loss / (double)p->work.batch;
-    }
-    return losses != NULL ? ypi_refiner_add(p, tensor, losses) : yp_last_status();
-}
-
 static enum yp_status learn(struct ypi_refiner_pass *p, const struct refiner_vectors *v)
 {
     const size_t width = p->work.width;
@@ -101,7 +83,7 @@ static enum yp_status learn(struct ypi_refiner_pass *p, const struct refiner_vec
     if (status == YP_OK)
         status = mock_update_statistics(mock, v->at[REFINER_STATISTICS]);
     if (status == YP_OK)
-        status = add_losses(p, mock);
+        status = ypi_refiner_add_losses(p, mock_result(mock));
     mock_destroy(mock);
     if (status == YP_OK)
         status = ypi_refiner_add_vectors(p, refiner_mock_table, &width, &gradients, ".grad");

@@ -86,6 +86,20 @@ enum yp_status ypi_refiner_add_vectors(struct ypi_refiner_pass *p, refiner_table
     return status;
 }
 
+enum yp_status ypi_refiner_add_losses(struct ypi_refiner_pass *p, const void *losses)
+{
+    const size_t count = p->work.batch;
+    const struct refiner_tensor tensor = {.name = "losses", .axes = 1, .shape = {count}};
+    void *kept = ypi_refiner_numbers(p, count);
+    if (kept == NULL)
+        return yp_last_status();
+    memcpy(kept, losses, count * element(p));
+    for (size_t i = 0; i < count; i++)
+        p->loss += (p->wide ? ((const double *)losses)[i] : (double)((const float *)losses)[i]) /
+                   (double)count;
+    return ypi_refiner_add(p, tensor, kept);
+}
+
 /* Weights may be finite and what is made of them beyond float. */
 static bool all_finite(const struct ypi_refiner_pass *p)
 {
@@ -118,7 +132,8 @@ static enum yp_status check_range(const struct ypi_refiner_pass *p, const char *
 
 static enum yp_status read_input(struct ypi_refiner_pass *p, const struct ypi_refiner_model *model)
 {
-    struct refiner_tensor images = refiner_images("input", 0, model->channels, 0, 0);
+    const size_t channels = model->channels > 0 ? model->channels : p->work.real.channels;
+    struct refiner_tensor images = refiner_images("input", 0, channels, 0, 0);
     p->image = refiner_read_images(p->input, &images);
     if (p->image == NULL)
         return yp_last_status();

@@ -44,5 +44,8 @@ enum yp_status ypi_refiner_add_vectors(struct ypi_refiner_pass *pass, refiner_ta
                                        const void *model, const struct refiner_vectors *vectors,
                                        const char *suffix);
 
+/* Adds the losses of the images, numbers of the pass, and notes their mean. */
+enum yp_status ypi_refiner_add_losses(struct ypi_refiner_pass *pass, const void *losses);
+
 /* Reads, passes, dumps and prints; an exit code. */
 int ypi_refiner_pass(struct ypi_refiner_pass *pass, const struct ypi_refiner_model *model);

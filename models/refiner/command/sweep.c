@@ -99,7 +99,7 @@ enum yp_status ypi_refiner_plan_all(const struct ypi_refiner_request *request,
 
 static double operations(const struct sweep *s, size_t i, size_t iterations)
 {
-    return s->plans[i].flops * (double)iterations;
+    return s->plans[i].of.flops * (double)iterations;
 }
 
 /* "; 12.3 s left", from the operations that were measured and those that are to be; "" before the

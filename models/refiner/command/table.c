@@ -35,6 +35,21 @@ static void format_plain(char out[32], double value)
     snprintf(out, 32, value < 1000 ? "%.4g" : "%.0f", value);
 }
 
+static void format_name(char out[64], const struct ypi_refiner_request *r, size_t i)
+{
+    const struct ypi_refiner_work work = ypi_refiner_work(r, i);
+    snprintf(out, 64, "%zux%zu (B=%zu)", work.tile, work.tile, work.batch);
+}
+
+static void print_head(const struct ypi_refiner_request *r, const struct ypi_refiner_plan *plan)
+{
+    char size[YPI_FIGURE_MAX];
+    ypi_format_bytes(size, (double)plan->parameters * sizeof(float));
+    printf("%s, %s, %s on %s: %zu parameters, %s\n", r->model->name,
+           r->work.train ? "train" : "inference", nn_precision_name(r->work.precision),
+           r->work.kind, plan->parameters, size);
+}
+
 static void print_row(const struct ypi_refiner_request *r, const struct ypi_refiner_result *results,
                       size_t count, size_t i)
 {
@@ -42,7 +57,7 @@ static void print_row(const struct ypi_refiner_request *r, const struct ypi_refi
     const struct ypi_refiner_result *result = &results[i];
     char name[64], time[YPI_FIGURE_MAX], memory[YPI_FIGURE_MAX], left[YPI_FIGURE_MAX];
     char pixels[YPI_FIGURE_MAX], samples[32], by_memory[32], over[32];
-    snprintf(name, sizeof name, "%zux%zu (B=%zu)", work.tile, work.tile, work.batch);
+    format_name(name, r, i);
     ypi_format_bytes(left, (double)result->left);
     if (result->error[0] != '\0') {
         printf("%-20s %s\n", name, result->error);
@@ -62,13 +77,50 @@ static void print_row(const struct ypi_refiner_request *r, const struct ypi_refi
 void ypi_refiner_print(const struct ypi_refiner_request *r, const struct ypi_refiner_plan *plan,
                        const struct ypi_refiner_result *results, size_t count)
 {
-    char size[YPI_FIGURE_MAX];
-    ypi_format_bytes(size, (double)plan->parameters * sizeof(float));
-    printf("%s, %s, %s on %s: %zu parameters, %s\n", r->model->name,
-           r->work.train ? "train" : "inference", nn_precision_name(r->work.precision),
-           r->work.kind, plan->parameters, size);
+    print_head(r, plan);
     printf("%-20s %10s %12s %11s %14s %13s %8s%s\n", "configuration", "time", "memory", "samples/s",
            "pixels/s", "pixels/s/MiB", "by batch", r->one_process ? "   held after it" : "");
     for (size_t i = 0; i < count; i++)
         print_row(r, results, count, i);
+    for (size_t i = 0; i < count; i++)
+        if (results[i].note[0] != '\0') {
+            char name[64];
+            format_name(name, r, i);
+            printf("%s: %s\n", name, results[i].note);
+        }
+}
+
+void ypi_refiner_print_plans(const struct ypi_refiner_request *r,
+                             const struct ypi_refiner_plan *plans)
+{
+    static const struct {
+        const char *name;
+        size_t at;
+    } kinds[] = {{"weights", offsetof(struct refiner_plan, weights)},
+                 {"gradients", offsetof(struct refiner_plan, gradients)},
+                 {"optimiser", offsetof(struct refiner_plan, optimiser)},
+                 {"frozen", offsetof(struct refiner_plan, frozen)},
+                 {"copies", offsetof(struct refiner_plan, copies)},
+                 {"activations", offsetof(struct refiner_plan, activations)},
+                 {"transients", offsetof(struct refiner_plan, transients)},
+                 {"host", offsetof(struct refiner_plan, host)},
+                 {"total", offsetof(struct refiner_plan, total)}};
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    char figure[YPI_FIGURE_MAX];
+    print_head(r, plans);
+    printf("%-20s %9s", "configuration", "TFLOP");
+    for (int k = 0; k < KINDS; k++)
+        printf(" %12s", kinds[k].name);
+    puts("");
+    for (size_t i = 0; i < ypi_refiner_count(r); i++) {
+        char name[64];
+        format_name(name, r, i);
+        printf("%-20s %9.4g", name, 1e-12 * plans[i].of.flops);
+        for (int k = 0; k < KINDS; k++) {
+            const char *at = (const char *)&plans[i].of + kinds[k].at;
+            ypi_format_bytes(figure, (double)*(const size_t *)(const void *)at);
+            printf(" %12s", figure);
+        }
+        puts(r->limit == 0 ? "" : plans[i].of.total <= r->limit ? "   fits" : "   does not fit");
+    }
 }
