@@ -1,9 +1,10 @@
 """The stress suite's small cases of a GPU, on a device that is made up and runs the kernels' own
-code on the CPU: they come to the same as on the CPU.
+code on the CPU: they come to the same as on the CPU. And `yieldpoint refiner` there.
 
-    suites.py PROGRAM PLUGIN...
+    suites.py PROGRAM YIELDPOINT PLUGIN...
 """
 
+import csv
 import os
 import sys
 import tempfile
@@ -22,7 +23,18 @@ LEAST = 400
 SEPARATE = "predicted_memory or pipeline_shapes or pipeline_gradient or gradient_precision or train_on_device"
 
 
-def main(program, *plugins):
+def refiner(tap, command, folder, env):
+    table = os.path.join(folder, "refiner.csv")
+    for mode in ("inference", "train"):
+        done = run(command, "refiner", "--mode", mode, "--device", "cuda", "--tile-sizes", "32", "--batch-sizes", "1,3",
+                   "--width", "8", "--warmup", "1", "--iterations", "2", "--output", table, env=env)
+        tap.equal(done.code, 0, f"`yieldpoint refiner` has a GPU, {mode}")
+    with open(table) as file:
+        got = [(row["mode"], row["batch_size"], row["device"], row["error"]) for row in csv.DictReader(file)]
+    tap.equal(got, [(mode, batch, "cuda", "") for mode in ("inference", "train") for batch in "13"], "and rows of it")
+
+
+def main(program, command, *plugins):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         history = os.path.join(folder, "history.db")
@@ -49,6 +61,7 @@ def main(program, *plugins):
                    env={**env, "YIELDPOINT_PLUGINS": os.path.dirname(os.path.abspath(plugins[0]))})
         tap.check(done.code == 1 and "scene: no plugin libyieldpoint-synth-cuda.so" in done.out,
                   "a plugin that is missing is named", done)
+        refiner(tap, command, folder, env)
     tap.done()
 
 
