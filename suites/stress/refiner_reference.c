@@ -231,6 +231,10 @@ static void check(struct yp_case *t, const char *model, const char *variant,
                found[r.way].worst);
     }
     yp_value(t, "error", found[DOUBLE].worst);
+    yp_value(t, "plain error", found[PLAIN].worst);
+    /* What is far off bounds nothing. In long sums it may be. */
+    yp_expect(t, yp_option(reference) != NULL || found[PLAIN].worst < 2e-5,
+              "plain loops in float: %s is off by %g", found[PLAIN].name, found[PLAIN].worst);
     for (int i = 0; i < GROUPS; i++) {
         const struct sums *fast = &found[FAST].of[i], *plain = found[PLAIN].of;
         const double output = sqrt(plain[OUTPUT].off / plain[OUTPUT].size);
