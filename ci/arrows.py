@@ -56,6 +56,7 @@ ARROWS = {
 }
 # A workload of models/ that is not named above: no other workload.
 WORKLOAD = ["models/nn", "models/data", "models/metrics", "models/train", "device", "device/cuda", "base"]
+ARROWS["models/refiner/command"] = ["models/refiner", "synth/cube/cube.h", *WORKLOAD]
 SOURCES = (".c", ".h", ".cu", ".cuh", ".cpp", ".inc")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.M)
 
@@ -63,13 +64,11 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.M
 def room_of(path):
     """The longest room that holds the file, and what it may include."""
     parts = path.split("/")[:-1]
-    if parts[:1] == ["models"] and len(parts) > 1 and "/".join(parts[:2]) not in ARROWS:
-        return "/".join(parts[:2]), WORKLOAD
     for length in range(len(parts), 0, -1):
         room = "/".join(parts[:length])
         if room in ARROWS:
             return room, ARROWS[room]
-    return None, []
+    return ("/".join(parts[:2]), WORKLOAD) if parts[:1] == ["models"] and len(parts) > 1 else (None, [])
 
 
 def within(path, room):

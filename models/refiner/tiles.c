@@ -5,19 +5,18 @@ enum yp_status refiner_check_tiling(const struct refiner_tiling *t)
 {
     if (t->shrink < 1 || t->rows % t->shrink != 0 || t->columns % t->shrink != 0 ||
         t->tile % t->shrink != 0)
-        return yp_set_error(
-            YP_INVALID,
-            "refiner_tiling: %zu x %zu pixels in tiles of %zu: must be multiples of "
-            "%zu",
-            t->rows, t->columns, t->tile, t->shrink);
+        return yp_set_error(YP_INVALID,
+                            "%zu x %zu pixels in tiles of %zu: must be multiples of "
+                            "%zu",
+                            t->rows, t->columns, t->tile, t->shrink);
     if (t->tile < 1 || t->tile > t->rows || t->tile > t->columns)
         return yp_set_error(YP_INVALID,
-                            "refiner_tiling.tile is %zu: must be 1 at least and within the image's "
+                            "tile is %zu: must be 1 at least and within the image's "
                             "%zu x %zu pixels",
                             t->tile, t->rows, t->columns);
     if (t->overlap + t->shrink > t->tile)
-        return yp_set_error(YP_INVALID, "refiner_tiling.overlap is %zu: must be at most %zu",
-                            t->overlap, t->tile - t->shrink);
+        return yp_set_error(YP_INVALID, "overlap is %zu: must be at most %zu", t->overlap,
+                            t->tile - t->shrink);
     return YP_OK;
 }
 

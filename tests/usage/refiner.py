@@ -472,6 +472,44 @@ def check_starts(tap, place):
     tap.check(off("output", single, double) < 1e-5 and off("losses", single, double) < 1e-5, "and the same in double")
 
 
+def check_cube(tap, place):
+    """A cube in tiles: of one tile that is all of it the same as a pass over that image."""
+    words = ["--width", "8", "--cube-bands", "3,1,4,2"]
+    image = [((7 * i) % 23) / 8 - 1 for i in range(4 * 32 * 48)]
+    cube = os.path.join(place.folder, "cube.npy")
+    npy(cube, (32, 48, 5), [image[4 * (i // 5) + i % 5] if i % 5 < 4 else 9.0 for i in range(32 * 48 * 5)])
+
+    def outputs(*more):
+        dump = os.path.join(place.folder, "out.safetensors")
+        done = place.sweep(*words[:2], *more, "--dump", dump)
+        tap.check(done.code == 0 and done.err == "", f"{more[0]}: exit 0", done)
+        return tensors(dump)["output"], done
+
+    tiles = []
+    for at in (0, 16):
+        alone = os.path.join(place.folder, "tile.npy")
+        npy(alone, (1, 4, 32, 32), [image[4 * (r * 48 + at + c) + band] for band in (2, 0, 3, 1) for r in range(32)
+                                    for c in range(32)])
+        tiles.append(outputs("--input", alone)[0][1])
+    (shape, got), done = outputs(*("--cube", cube, *words[2:], "--tile-sizes", "32", "--overlap", "16"))
+    tap.equal(list(shape), [1, 4, 8, 12], "one image of all tiles")
+    tap.check("32 x 48 pixels in 2 tiles of 32 x 32, refined to 8 x 12 in " in done.out, "which it says", done)
+    for c, (tile, of) in ((0, (0, 0)), (3, (0, 3)), (8, (1, 4)), (11, (1, 7))):
+        tap.check(all(abs(got[(k * 8 + r) * 12 + c] - tiles[tile][(k * 8 + r) * 8 + of]) < 1e-6 for k in range(4)
+                      for r in range(8)), f"column {c} is that of its tile alone")
+    for c in range(4, 8):
+        low, high = (sorted((tiles[0][5 * 8 + c], tiles[1][5 * 8 + c - 4])))
+        tap.check(low - 1e-6 <= got[5 * 12 + c] <= high + 1e-6, f"column {c} lies between those of both")
+    for more, message in ((["--cube-bands", "1,2,3,6"], "--cube-bands has 6: "), (["--cube-bands", "1"], "--cube-bands are 1: must be 4"),
+                          (["--tile-sizes", "48"], "cube.npy: tile is 48: must be 1 at least and within the image's 32 x 48"),
+                          (["--tile-sizes", "32", "--overlap", "32"], "cube.npy: overlap is 32: must be at most 28"),
+                          (["--mode", "train"], "--cube is said")):
+        done = place.sweep("--width", "8", "--cube", cube, *more)
+        tap.check(done.code == USAGE and message in done.err, f"{more}: refused", done)
+    done = place.sweep("--cube", cube + "x")
+    tap.check(done.code == FILE and "No such file" in done.err, "a file that is not there", done)
+
+
 def check_pass_refused(tap, place):
     image, bad = reference("input.npy"), os.path.join(place.folder, "bad.npy")
     weights = reference("weights.safetensors")
@@ -531,7 +569,7 @@ def main(yieldpoint, program, *more):
                               (check_unwritable,), (check_together,), (check_memory,),
                               (check_steady, more == ("sanitized",)), (check_signals,), (check_waiting,),
                               (check_death,), (check_refused,), (check_reference,), (check_starts,),
-                              (check_pass_refused,), (check_real,), (check_history, os.path.abspath(program))):
+                              (check_pass_refused,), (check_real,), (check_cube,), (check_history, os.path.abspath(program))):
         with tempfile.TemporaryDirectory() as folder:
             tap.run(check.__name__, check, tap, Place(os.path.abspath(yieldpoint), folder), *arguments)
     tap.done()

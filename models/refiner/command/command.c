@@ -15,8 +15,9 @@
 /* As the words are. */
 struct words {
     struct ypi_refiner_sizes tiles, batches;
-    const char *output, *load, *input, *target, *dump;
-    size_t width; /* 0: not said */
+    struct ypi_refiner_sizes bands;
+    const char *output, *load, *input, *target, *dump, *cube;
+    size_t width, overlap; /* 0: not said */
     struct vit_options real;
     int frozen, model, mode, precision, device, warmup, iterations; /* -1: not said */
     uint64_t limit, seed;
@@ -64,7 +65,7 @@ static const struct ypi_refiner_model *const models[] = {&ypi_refiner_mock, &ypi
 enum { SWEEP, MODEL, REAL, PROCESS, PASS };
 static const char *const titles[] = {"What is measured:\n", "\nThe model:\n", "\nThe model real:\n",
                                      "\nHow:\n",
-                                     "\nOne pass over given images, in place of a sweep:\n"};
+                                     "\nA pass over given images, in place of a sweep:\n"};
 
 static const struct ypi_option options[] = {
     {"tile-sizes", SIZES(tiles), .help = "sides of tiles in pixels, multiples of 16; 256,384"},
@@ -121,6 +122,11 @@ static const struct ypi_option options[] = {
      .help = "no progress"},
     {"input", FILE_(input), .group = PASS,
      .help = "a .npy of floats (batch, channels, tile, tile)"},
+    {"cube", FILE_(cube), .group = PASS,
+     .help = "or a cube, ENVI or .npy, in tiles of one size, --batch-sizes of them at once (8)"},
+    {"cube-bands", SIZES(bands), .group = PASS, .help = "of it, from 1; 1,2,3,4"},
+    {"overlap", SIZE(overlap), .group = PASS,
+     .help = "of its tiles, at least, in pixels; an eighth of a tile"},
     {"load", FILE_(load), .group = PASS,
      .help = "weights, .safetensors with the names and shapes of a PyTorch state dict; else those\n"
              "                             of --seed"},
@@ -143,6 +149,7 @@ static int help(void)
     puts(
         "yieldpoint refiner [options]               time and memory by sizes of tiles and batches\n"
         "yieldpoint refiner --input FILE [options]  one pass over given images\n"
+        "yieldpoint refiner --cube FILE [options]   a cube in tiles that overlap\n"
         "yieldpoint refiner plan [options]          memory of what a sweep would measure\n");
     ypi_options_print(options, titles);
     puts(
@@ -231,6 +238,16 @@ static enum yp_status check_words(const struct words *w, const struct vit_option
                                         "iterations and processes");
     if (w->output != NULL && (*w->output == '\0' || strcmp(w->output, "-") == 0))
         return yp_set_error(YP_INVALID, "--output is '%s': must be the path of a file", w->output);
+    if (w->cube == NULL && (w->bands.count > 0 || w->overlap > 0))
+        return yp_set_error(YP_INVALID, "--cube is missing: --cube-bands and --overlap are of it");
+    if (w->cube != NULL &&
+        (plan || w->input != NULL || w->output != NULL || w->gradients || w->in_double ||
+         w->mode > 0 || w->warmup >= 0 || w->iterations >= 0 || w->limit > 0 || w->one_process ||
+         w->tiles.count > 1 || w->batches.count > 1 || w->device == 1))
+        return yp_set_error(YP_INVALID, "--cube is said: it is inference in float on the CPU, with "
+                                        "one size of tiles and one of batches, and no sweep");
+    if (w->cube != NULL)
+        return YP_OK;
     if (w->input == NULL &&
         (w->load != NULL || w->dump != NULL || w->target != NULL || w->gradients || w->in_double))
         return yp_set_error(YP_INVALID, "--input is missing: --load, --dump, --target, --gradients "
@@ -257,7 +274,17 @@ static int pass(const struct words *w, const struct ypi_refiner_work *work)
                                      .gradients = w->gradients,
                                      .wide = w->in_double};
     given.work.kind = "cpu";
-    return ypi_refiner_pass(&given, models[w->model]);
+    if (w->cube == NULL)
+        return ypi_refiner_pass(&given, models[w->model]);
+    static const struct ypi_refiner_sizes first = {{1, 2, 3, 4}, 4};
+    given.work.tile = w->tiles.count > 0 ? w->tiles.list[0] : 256;
+    given.work.batch = w->batches.count > 0 ? w->batches.list[0] : 8;
+    const struct ypi_refiner_cube cube = {.path = w->cube,
+                                          .bands = w->bands.count > 0 ? w->bands : first,
+                                          .overlap =
+                                              w->overlap > 0 ? w->overlap : given.work.tile / 8,
+                                          .at_once = given.work.batch};
+    return ypi_refiner_cube(&given, models[w->model], &cube);
 }
 
 /* The real model's options, but for what a work says. */
@@ -291,7 +318,7 @@ int ypi_refiner_command(int argc, char **argv)
                                           .width = w.width > 0 ? w.width : MOCK_WIDTH,
                                           .seed = w.seed,
                                           .real = real_of(&w)};
-    if (w.input != NULL)
+    if (w.input != NULL || w.cube != NULL)
         return pass(&w, &work);
     take_defaults(&w);
     struct ypi_refiner_request request = {.model = models[w.model],

@@ -22,6 +22,12 @@ void *ypi_refiner_take(struct ypi_refiner_pass *p, size_t bytes)
     return block;
 }
 
+void ypi_refiner_give_back(struct ypi_refiner_pass *p)
+{
+    while (p->taken > 0)
+        yp_device_free(yp_device_cpu(), p->blocks[--p->taken]);
+}
+
 static size_t element(const struct ypi_refiner_pass *p)
 {
     return p->wide ? sizeof(double) : sizeof(float);
@@ -117,6 +123,14 @@ static bool all_finite(const struct ypi_refiner_pass *p)
     return true;
 }
 
+enum yp_status ypi_refiner_blame(const char *path, enum yp_status status)
+{
+    char *why = ypi_strdup(yp_last_error());
+    yp_set_error(status, "%s: %s", path, why);
+    free(why);
+    return status;
+}
+
 /* -- images ------------------------------------------------------------------------------------ */
 
 /* What is larger than floats are would be infinite, which an activation may hide. */
@@ -147,11 +161,7 @@ static enum yp_status read_input(struct ypi_refiner_pass *p, const struct ypi_re
     if (status != YP_OK)
         return status;
     status = model->plan(&p->work, &plan);
-    char *why = ypi_strdup(yp_last_error());
-    if (status != YP_OK)
-        yp_set_error(status, "%s: %s", p->input, why);
-    free(why);
-    return status;
+    return status == YP_OK ? status : ypi_refiner_blame(p->input, status);
 }
 
 /* A target that was not given is 0 everywhere. */
@@ -197,8 +207,7 @@ int ypi_refiner_pass(struct ypi_refiner_pass *p, const struct ypi_refiner_model 
     if (status == YP_OK && finite && p->dump != NULL)
         status = refiner_save(p->dump, p->results, p->count);
     const int code = status == YP_OK && finite ? print(p) : ypi_file_error();
-    for (size_t i = 0; i < p->taken; i++)
-        yp_device_free(yp_device_cpu(), p->blocks[i]);
+    ypi_refiner_give_back(p);
     yp_device_free(yp_device_cpu(), p->image);
     yp_device_free(yp_device_cpu(), p->aim);
     if (!finite)

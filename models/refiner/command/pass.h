@@ -47,5 +47,22 @@ enum yp_status ypi_refiner_add_vectors(struct ypi_refiner_pass *pass, refiner_ta
 /* Adds the losses of the images, numbers of the pass, and notes their mean. */
 enum yp_status ypi_refiner_add_losses(struct ypi_refiner_pass *pass, const void *losses);
 
+/* Puts a path before the last error, of that status. */
+enum yp_status ypi_refiner_blame(const char *path, enum yp_status status);
+
+/* Gives back what the pass took. */
+void ypi_refiner_give_back(struct ypi_refiner_pass *pass);
+
+/* A cube instead of the input: its tiles are those of work.tile, `at_once` of them a pass. */
+struct ypi_refiner_cube {
+    const char *path;
+    struct ypi_refiner_sizes bands; /* from 1, one for each channel */
+    size_t overlap, at_once;
+};
+
+/* Refines a cube and dumps what comes out of it as one image; an exit code. */
+int ypi_refiner_cube(struct ypi_refiner_pass *pass, const struct ypi_refiner_model *model,
+                     const struct ypi_refiner_cube *cube);
+
 /* Reads, passes, dumps and prints; an exit code. */
 int ypi_refiner_pass(struct ypi_refiner_pass *pass, const struct ypi_refiner_model *model);
