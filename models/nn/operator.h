@@ -119,6 +119,7 @@ struct nn_call {
     unsigned add; /* bit i: a fast version adds tensor i's gradient, where that may be */
     bool both;    /* of a fast vjp: forward did not run; it writes outputs and saved tensors, too */
     void *work; /* as many bytes as the version's work() says, aligned to 64; NULL when that is 0 */
+    void *prepared; /* what prepare() wrote, for forward; NULL: it did not run */
 };
 
 enum nn_pass { NN_FORWARD, NN_VJP };
@@ -150,6 +151,11 @@ struct nn_version {
     enum yp_isa isa;    /* of the CPU: the least it needs */
     nn_fast *forward, *vjp;
     nn_bytes *work; /* NULL: none. The larger of both passes' */
+    /* For parameters that stay over many calls of forward: bytes, 0 where it does not pay, and what
+     * writes them to call->prepared, aligned to 64, from the values of parameters alone; it may
+     * use call->work. */
+    nn_bytes *prepared;
+    nn_fast *prepare;
     /* Types in memory, a letter a tensor in their order: 'f' float, 'b' bf16, and the declared type
      * of an integer tensor whatever stands there. NULL: all float. */
     const char *types, *gradients;

@@ -275,6 +275,7 @@ static struct nn_model_options model_options(const struct mock_options *options)
                                      .precision = options->precision,
                                      .oracle = options->oracle,
                                      .plain = options->plain,
+                                     .steady = options->pass == NN_MODEL_FORWARD,
                                      .steps = 3 * MOCK_LAYERS + 1,
                                      .tensors = 10 * MOCK_LAYERS + 3};
 }

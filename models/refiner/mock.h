@@ -112,9 +112,9 @@ void *mock_input(const struct mock *mock);
 void *mock_target(const struct mock *mock);
 const void *mock_result(const struct mock *mock);
 
-/* One pass, with flags of nn_model_pass(). Parameters (folded ones in inference) and gradient are
- * on the device; the gradient, NULL where none is wanted, is that of the mean squared error over
- * the batch. */
+/* One pass, with flags of nn_model_pass(). Parameters (folded ones in inference, which change with
+ * NN_MODEL_COPY alone) and gradient are on the device; the gradient, NULL where none is wanted, is
+ * that of the mean squared error over the batch. */
 enum yp_status mock_pass(struct mock *mock, const void *parameters, void *gradient, unsigned flags);
 
 /* Moves running statistics, on the host, towards those of the last pass of training: each becomes

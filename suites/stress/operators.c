@@ -76,6 +76,7 @@ static const struct {
     {"convolution", {"tiles", .size = {3, 9, 7, 9, 7, 3, 3, 17, 70}, .setting = {1, 1}}},
     {"convolution", {"many", .size = {2, 42, 38, 42, 38, 3, 3, 16, 16}, .setting = {1, 1}}},
     {"convolution", {"halved", .size = {2, 47, 57, 24, 29, 3, 3, 17, 70}, .setting = {2, 1}}},
+    {"convolution", {"few", .size = {1, 9, 7, 5, 4, 3, 3, 17, 18}, .setting = {2, 1}}},
     {"convolution", {"far", .size = {1, 9, 9, 4, 4, 7, 7, 5, 6}, .setting = {2, 2}}},
     {"convolution", {"lines", .size = {2, 130, 128, 63, 62, 7, 7, 4, 5}, .setting = {2, 1}}},
     {"convolution", {"pixels", .size = {2, 5, 3, 5, 3, 1, 1, 7, 6}, .setting = {1, 0}}},
@@ -302,6 +303,40 @@ YP_TEST(operators, points, .tags = "stress small", .devices = "cuda", .parallel 
                       strstr(yp_last_error(), "4294967296 points of 18 taps") != NULL,
                   "%s: %s", ops[i]->name, yp_last_error());
     }
+}
+
+static bool prepares(const struct yp_case *t)
+{
+    const struct nn_operator *op = nn_operator(sizes[yp_int(t, "size")].name);
+    enum nn_precision precision = NN_FP32;
+    nn_precision_from_name(yp_string(t, "precision"), &precision);
+    const struct nn_version *version = nn_version(op, "cpu", precision);
+    return version != NULL && version->prepare != NULL &&
+           version->prepared(&sizes[yp_int(t, "size")].shape) > 0;
+}
+
+/* What is prepared takes the place of the first parameter, which may be gone. */
+YP_TEST(operators, prepared, .tags = "stress small", .filter = prepares,
+        .axes = YP_AXES(yp_axis_range("size", 0, sizeof sizes / sizeof *sizes - 1, 1),
+                        yp_axis_string("precision", "fp32", "bf16")),
+        .parallel = true)
+{
+    const struct nn_operator *op = nn_operator(sizes[yp_int(t, "size")].name);
+    struct calls c = {.t = t, .p = operators_point_at(t, op, &sizes[yp_int(t, "size")].shape)};
+    char *there = yp_alloc(t, c.p->version->prepared(c.p->shape) + 64);
+    int first = 0;
+    while (op->tensors[first].role != NN_PARAMETER)
+        first++;
+    c.p->fast.prepared = there + (64 - (uintptr_t)there % 64) % 64;
+    yp_ok(t, c.p->version->prepare(&c.p->fast));
+    nn_point_plain(c.p, NN_FORWARD);
+    run(&c, NN_FORWARD, first, -1);
+    for (int i = 0; i < nn_tensors(op); i++) {
+        struct yp_precision check = nn_point_precision(c.p, NN_FORWARD, i);
+        if (nn_point_written(c.p, NN_FORWARD, i))
+            yp_check_precision(t, &check);
+    }
+    nn_point_destroy(c.p);
 }
 
 /* -- indices outside -------------------------------------------------------------------------- */

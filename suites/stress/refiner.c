@@ -312,6 +312,8 @@ YP_TEST(refiner, folded, .tags = "stress small", .parallel = true, .devices = "c
     float *folded = yp_alloc_host(t, inference.parameters * sizeof *folded);
     double *right_image = yp_alloc_host(t, inference.target * sizeof *right_image);
     float *target = yp_alloc_host(t, inference.target * sizeof *target);
+    /* What is prepared of other parameters is made anew with NN_MODEL_COPY. */
+    yp_ok(t, mock_pass(inference.mock, there, NULL, NN_MODEL_COPY));
     mock_fold(o.width, training.x, training.statistics, folded);
     yp_ok(t, yp_device_copy(yp_device(t), there, folded, inference.parameters * sizeof *folded));
     yp_ok(t, mock_pass(inference.mock, there, NULL, NN_MODEL_COPY));

@@ -27,8 +27,8 @@ static void lay_out(struct nn_model *model, struct ypi_arena *arena)
     model->tensors = ypi_arena_take(arena, tensors, sizeof *model->tensors);
     model->steps = ypi_arena_take(arena, steps, sizeof *model->steps);
     model->calls = ypi_arena_take(arena, 3 * steps, sizeof *model->calls);
-    model->pieces = ypi_arena_take(arena, 3 * tensors + 6 * steps, sizeof *model->pieces);
-    model->order = ypi_arena_take(arena, 3 * tensors + 6 * steps, sizeof *model->order);
+    model->pieces = ypi_arena_take(arena, 3 * tensors + 7 * steps, sizeof *model->pieces);
+    model->order = ypi_arena_take(arena, 3 * tensors + 7 * steps, sizeof *model->order);
 }
 
 static enum yp_status check(const struct nn_model_options *options)

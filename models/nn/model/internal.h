@@ -44,6 +44,7 @@ struct ypi_call {
     enum ypi_call_kind { YPI_FORWARD, YPI_AGAIN, YPI_VJP } kind;
     int step;
     int work;     /* a piece, or YPI_NONE */
+    int prepared; /* of steady parameters: a piece, or YPI_NONE */
     int spare;    /* of plain loops, which do not add: where their gradients go first */
     unsigned add; /* gradients that an earlier call has written */
 };
@@ -53,7 +54,7 @@ struct nn_model {
     struct ypi_tensor *tensors;
     struct ypi_step *steps;
     struct ypi_call *calls;   /* (3 steps) */
-    struct ypi_piece *pieces; /* (3 tensors + 6 steps) */
+    struct ypi_piece *pieces; /* (3 tensors + 7 steps) */
     int *order;               /* of pieces, (as many) */
     int tensor_count, step_count, call_count, piece_count;
     int forward_calls; /* the first of the calls */

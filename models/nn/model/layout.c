@@ -82,6 +82,7 @@ static void sum_up(struct nn_model *model)
         size_t needed = needed_at(model, i);
         const struct ypi_call *call = &model->calls[i];
         size_t work = call->work != YPI_NONE ? model->pieces[call->work].bytes : 0;
+        bytes->prepared += call->prepared != YPI_NONE ? model->pieces[call->prepared].bytes : 0;
         bytes->peak = needed > bytes->peak ? needed : bytes->peak;
         bytes->workspace = work > bytes->workspace ? work : bytes->workspace;
     }

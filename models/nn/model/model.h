@@ -34,6 +34,8 @@ struct nn_model_options {
     enum nn_precision precision; /* of steps, see nn_model_precision() */
     bool oracle; /* the plain loops in double instead, vectors of doubles too; on the CPU */
     bool plain;  /* the plain loops in float instead: how far off plain arithmetic is; on the CPU */
+    /* Parameters change with NN_MODEL_COPY alone: the arena keeps what versions prepare of them. */
+    bool steady;
     size_t steps, tensors; /* at most; the model's own memory is taken for so many */
 };
 
@@ -93,6 +95,7 @@ struct nn_model_bytes {
     size_t arena; /* all below, as they lie: */
     size_t constants;
     size_t copies;    /* of parameters in bf16 */
+    size_t prepared;  /* of steady parameters */
     size_t kept;      /* activations that wait for their vjp, at most */
     size_t peak;      /* what is alive at the same time, at most; the arena holds that and gaps */
     size_t workspace; /* of the step that takes most */
@@ -115,7 +118,9 @@ enum nn_type nn_model_type(const struct nn_model *model, int tensor);
 void *nn_model_cotangent(const struct nn_model *model, int tensor);
 
 enum nn_model_flags {
-    NN_MODEL_COPY = 1, /* parameters changed: copies in bf16 are made anew, as in the first run */
+    /* Parameters changed: copies in bf16, and what is prepared, are made anew, as in the first run.
+     */
+    NN_MODEL_COPY = 1,
     NN_MODEL_ADD = 2,  /* the gradient is added to what is there; not by plain loops */
     NN_MODEL_BACK = 4, /* the gradient alone: the call before made the forward pass */
 };

@@ -143,15 +143,16 @@ static enum yp_status run_loops(const struct nn_model *model, const struct ypi_c
     return YP_OK;
 }
 
-static enum yp_status run_call(const struct nn_model *model, const struct ypi_call *call,
-                               const void *parameters, void *gradient, unsigned flags)
+static struct nn_call call_of(const struct nn_model *model, const struct ypi_call *call,
+                              const void *parameters, void *gradient, unsigned flags)
 {
     const struct ypi_step *step = &model->steps[call->step];
     struct nn_call run = {.device = model->o.device,
                           .shape = &step->shape,
                           .add = call->add,
                           .both = does_both(model, call),
-                          .work = at_piece(model, call->work)};
+                          .work = at_piece(model, call->work),
+                          .prepared = at_piece(model, call->prepared)};
     for (int i = 0; i < nn_tensors(step->op); i++) {
         if (step->tensors[i] == YPI_NONE)
             continue;
@@ -160,6 +161,14 @@ static enum yp_status run_call(const struct nn_model *model, const struct ypi_ca
         if ((flags & NN_MODEL_ADD) != 0 && step->op->tensors[i].role == NN_PARAMETER)
             run.add |= 1U << i;
     }
+    return run;
+}
+
+static enum yp_status run_call(const struct nn_model *model, const struct ypi_call *call,
+                               const void *parameters, void *gradient, unsigned flags)
+{
+    const struct ypi_step *step = &model->steps[call->step];
+    struct nn_call run = call_of(model, call, parameters, gradient, flags);
     if (ypi_model_loops(model))
         return run_loops(model, call, &run);
     return (call->kind == YPI_VJP ? step->version->vjp : step->version->forward)(&run);
@@ -178,6 +187,7 @@ static enum yp_status copy_parameter(const struct nn_model *model, const float *
     return cuda != NULL ? cuda->narrow(model->o.device, &job) : yp_last_status();
 }
 
+/* What is made of parameters that changed. */
 static enum yp_status copy_parameters(const struct nn_model *model, const float *parameters)
 {
     enum yp_status status = YP_OK;
@@ -186,6 +196,12 @@ static enum yp_status copy_parameters(const struct nn_model *model, const float 
         if (tensor->origin == YPI_PARAMETER && tensor->value != YPI_NONE)
             status = copy_parameter(model, parameters + tensor->place, tensor->count,
                                     at_piece(model, tensor->value));
+    }
+    for (int i = 0; i < model->forward_calls && status == YP_OK; i++) {
+        const struct ypi_call *call = &model->calls[i];
+        const struct nn_call run = call_of(model, call, parameters, NULL, 0);
+        if (call->prepared != YPI_NONE)
+            status = model->steps[call->step].version->prepare(&run);
     }
     return status;
 }

@@ -60,8 +60,8 @@ static int add_call(struct nn_model *model, enum ypi_call_kind kind, int s)
     int at = model->call_count++;
     nn_bytes *work = ypi_model_loops(model) ? step->op->plain_work : step->version->work;
     size_t bytes = work != NULL ? work(&step->shape) : 0;
-    model->calls[at] =
-        (struct ypi_call){.kind = kind, .step = s, .work = YPI_NONE, .spare = YPI_NONE};
+    model->calls[at] = (struct ypi_call){
+        .kind = kind, .step = s, .work = YPI_NONE, .prepared = YPI_NONE, .spare = YPI_NONE};
     if (bytes > 0)
         model->calls[at].work = add_piece(model, bytes, at, at);
     return at;
@@ -71,6 +71,11 @@ static void add_forward(struct nn_model *model, int s)
 {
     const struct ypi_step *step = &model->steps[s];
     int at = add_call(model, YPI_FORWARD, s);
+    size_t prepared = model->o.steady && !ypi_model_loops(model) && step->version->prepare != NULL
+                          ? step->version->prepared(&step->shape)
+                          : 0;
+    if (prepared > 0)
+        model->calls[at].prepared = add_piece(model, prepared, 0, ALWAYS);
     for (int i = 0; i < nn_tensors(step->op); i++) {
         struct ypi_tensor *tensor =
             step->tensors[i] != YPI_NONE ? &model->tensors[step->tensors[i]] : NULL;

@@ -22,7 +22,7 @@ static struct nn_patches patches_of(const struct nn_shape *shape, bool bf16)
 }
 
 /* Whether Winograd's way takes it, and its sizes; `back`: those of the gradient by the input. */
-static bool by_winograd(const struct nn_patches *p, bool back, struct nn_winograd *g)
+static bool takes(const struct nn_patches *p, bool back, struct nn_winograd *g)
 {
     *g = (struct nn_winograd){.b = p->b,
                               .h = p->h,
@@ -32,7 +32,12 @@ static bool by_winograd(const struct nn_patches *p, bool back, struct nn_winogra
                               .stride = p->stride,
                               .back = back};
     return !p->bf16 && p->r == 3 && p->s == 3 && p->stride <= 2 && p->pad == 1 &&
-           nn_winograd_pays(g);
+           nn_winograd_takes(g);
+}
+
+static bool pays(const struct nn_patches *p, bool back, struct nn_winograd *g)
+{
+    return takes(p, back, g) && nn_winograd_pays(g);
 }
 
 static size_t points_bytes(const struct nn_winograd *g)
@@ -40,35 +45,43 @@ static size_t points_bytes(const struct nn_winograd *g)
     return nn_aligned(sizeof(float) * nn_winograd_points(g));
 }
 
+static size_t work_of(const struct nn_patches *patches, bool back)
+{
+    struct nn_winograd g;
+    const size_t tiles = takes(patches, back, &g) ? nn_winograd_bytes(&g) : 0;
+    return pays(patches, back, &g) ? points_bytes(&g) + tiles
+                                   : nn_most(nn_patches_bytes(patches), tiles);
+}
+
 static size_t passes_bytes(const struct nn_shape *shape, bool bf16)
 {
     const struct nn_patches patches = patches_of(shape, bf16);
-    struct nn_winograd g, back;
-    size_t sums = nn_columns_bytes(patches.b * patches.p * patches.q, patches.g);
-    if (!by_winograd(&patches, false, &g))
-        return nn_most(sums, nn_patches_bytes(&patches));
-    by_winograd(&patches, true, &back);
-    return nn_most(sums, nn_most(points_bytes(&g) + nn_winograd_bytes(&g),
-                                 points_bytes(&back) + nn_winograd_bytes(&back)));
+    return nn_most(nn_columns_bytes(patches.b * patches.p * patches.q, patches.g),
+                   nn_most(work_of(&patches, false), work_of(&patches, true)));
 }
 
 static enum yp_status forward_pass(const struct nn_call *call, bool bf16)
 {
     const struct nn_patches patches = patches_of(call->shape, bf16);
     struct nn_winograd g;
-    if (!by_winograd(&patches, false, &g))
+    char *work = call->work;
+    float *points = call->prepared;
+    if (points == NULL && pays(&patches, false, &g)) {
+        points = call->work;
+        work += points_bytes(&g);
+        nn_winograd_weights(&g, call->value[WEIGHTS], points);
+    }
+    if (points == NULL || !takes(&patches, false, &g))
         return nn_patches_to_grid(&patches, call->value[X], call->value[WEIGHTS], call->value[BIAS],
                                   false, call->value[Y], call->work);
-    nn_winograd_weights(&g, call->value[WEIGHTS], call->work);
-    nn_winograd(&g, call->value[X], call->work, call->value[BIAS], false, call->value[Y],
-                (char *)call->work + points_bytes(&g));
+    nn_winograd(&g, call->value[X], points, call->value[BIAS], false, call->value[Y], work);
     return YP_OK;
 }
 
 static enum yp_status input_vjp(const struct nn_call *call, const struct nn_patches *patches)
 {
     struct nn_winograd g;
-    if (!by_winograd(patches, true, &g))
+    if (!pays(patches, true, &g))
         return nn_patches_to_image(patches, call->gradient[Y], call->value[WEIGHTS], NULL,
                                    nn_adds(call, X), call->gradient[X], call->work);
     nn_winograd_weights(&g, call->value[WEIGHTS], call->work);
@@ -82,7 +95,7 @@ static enum yp_status weights_vjp(const struct nn_call *call, const struct nn_pa
     const void *x = call->value[X], *dy = call->gradient[Y];
     const bool add = nn_adds(call, WEIGHTS);
     struct nn_winograd g;
-    if (!by_winograd(patches, false, &g))
+    if (!pays(patches, false, &g))
         return nn_patches_to_weights(patches, x, dy, add, call->gradient[WEIGHTS], call->work);
     nn_winograd_gradient(&g, x, dy, add, call->gradient[WEIGHTS], call->work,
                          (char *)call->work + points_bytes(&g));
@@ -113,7 +126,7 @@ static bool by_float(const struct nn_shape *shape)
 {
     const struct nn_patches patches = patches_of(shape, false);
     struct nn_winograd g;
-    return by_winograd(&patches, false, &g) && patches.stride == 1 && yp_isa() < YP_ISA_AMX;
+    return pays(&patches, false, &g) && patches.stride == 1 && yp_isa() < YP_ISA_AMX;
 }
 
 static size_t count(const struct nn_shape *shape, int i)
@@ -148,6 +161,50 @@ static struct nn_call in_float(const struct nn_call *call, float **x, float **we
     return in;
 }
 
+/* Weights at Winograd's points. */
+static size_t prepared_in(const struct nn_shape *shape, bool bf16)
+{
+    const struct nn_patches patches = patches_of(shape, false);
+    struct nn_winograd g;
+    return takes(&patches, false, &g) && (!bf16 || by_float(shape)) ? points_bytes(&g) : 0;
+}
+
+static enum yp_status prepare_in(const struct nn_call *call, bool bf16)
+{
+    const struct nn_patches patches = patches_of(call->shape, false);
+    const float *weights = call->value[WEIGHTS];
+    struct nn_winograd g;
+    if (prepared_in(call->shape, bf16) == 0)
+        return YP_OK;
+    if (bf16) {
+        nn_widen(call->value[WEIGHTS], count(call->shape, WEIGHTS), call->work);
+        weights = call->work;
+    }
+    takes(&patches, false, &g);
+    nn_winograd_weights(&g, weights, call->prepared);
+    return YP_OK;
+}
+
+static size_t prepared(const struct nn_shape *shape)
+{
+    return prepared_in(shape, false);
+}
+
+static size_t prepared_bf16(const struct nn_shape *shape)
+{
+    return prepared_in(shape, true);
+}
+
+static enum yp_status prepare(const struct nn_call *call)
+{
+    return prepare_in(call, false);
+}
+
+static enum yp_status prepare_bf16(const struct nn_call *call)
+{
+    return prepare_in(call, true);
+}
+
 static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
     if (!bf16 || !by_float(call->shape))
@@ -155,7 +212,8 @@ static enum yp_status forward_in(const struct nn_call *call, bool bf16)
     float *x, *weights, *y;
     struct nn_call in = in_float(call, &x, &weights, &y);
     nn_widen(call->value[X], count(call->shape, X), x);
-    nn_widen(call->value[WEIGHTS], count(call->shape, WEIGHTS), weights);
+    if (call->prepared == NULL)
+        nn_widen(call->value[WEIGHTS], count(call->shape, WEIGHTS), weights);
     in.value[Y] = y;
     const enum yp_status status = forward_pass(&in, false);
     nn_narrow(y, count(call->shape, Y), call->value[Y]);
@@ -212,9 +270,11 @@ const struct nn_operator nn_convolution = {
                {"medium", .size = {1, 32, 32, 32, 32, 3, 3, 128, 128}, .setting = {1, 1}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work,
+                  .prepared = prepared, .prepare = prepare},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
-                  .types = "bbfb", .gradients = "bffb", .arithmetic = YP_BF16,
+                  .prepared = prepared_bf16, .prepare = prepare_bf16, .types = "bbfb",
+                  .gradients = "bffb", .arithmetic = YP_BF16,
                   /* Of floats at Winograd's points: plain loops multiply bf16 without error. */
                   .rounding = {[WEIGHTS] = 0x1p-21}},
                  {NN_FP32, "cuda", .forward = nn_cuda_convolution, .vjp = nn_cuda_convolution_vjp,

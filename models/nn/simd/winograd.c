@@ -227,11 +227,15 @@ static void weights_back(const struct nn_winograd *g, const float *points, bool 
 
 /* -- passes ----------------------------------------------------------------------------------- */
 
+bool nn_winograd_takes(const struct nn_winograd *g)
+{
+    return g->in >= 16 && g->out >= 16 && grid_of(g, g->h) >= 4 && grid_of(g, g->w) >= 4;
+}
+
 bool nn_winograd_pays(const struct nn_winograd *g)
 {
     /* With stride 2 a tile saves but 63 multiplications, and weights at 81 points are written. */
-    return g->in >= 16 && g->out >= 16 && grid_of(g, g->h) >= 4 && grid_of(g, g->w) >= 4 &&
-           (g->stride == 1 || tiles_of(g) >= 96);
+    return nn_winograd_takes(g) && (g->stride == 1 || tiles_of(g) >= 96);
 }
 
 /* Tiles at once. Where there are enough, each thread has blocks of its own, and what it makes stays

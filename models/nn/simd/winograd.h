@@ -22,7 +22,9 @@ struct nn_winograd {
     bool back;
 };
 
-/* Whether it is the faster way: there are channels and pixels enough. */
+/* Whether there are channels and pixels enough for it; and that it is the faster way where weights
+ * are brought to their points for this one call. */
+bool nn_winograd_takes(const struct nn_winograd *g);
 bool nn_winograd_pays(const struct nn_winograd *g);
 
 /* Weights at the points: floats. */
