@@ -14,7 +14,10 @@
 #define NEAR_2 0.5F /* stride 2 */
 #define FAR_2 1.2F
 
-enum { PANEL = 64, GRADIENT_BLOCK = 96, GROUP = 16 };
+enum { SIX = 6, WEIGHTS = SIX * SIX, PANEL = 64, GROUP = 16 };
+
+/* Tiles of a block: at least, where threads share one at most, and what one thread's may take. */
+enum { LEAST = 12, SHARED = 96, OWN_BYTES = 3 << 18 };
 
 /* -- windows ---------------------------------------------------------------------------------- */
 
@@ -50,12 +53,12 @@ struct kernels {
 
 /* A tile of results, `side` pixels square at multiples of that, is made of a window of `window`
  * pixels square, the first one `before` pixels above and left of a multiple of `step`. `along`
- * points an axis; `block` tiles at once. */
+ * points an axis. */
 static const struct form {
-    size_t window, before, step, side, along, block;
-} forms[] = {[SAME] = {.window = 6, .before = 1, .step = 4, .side = 4, .along = 6, .block = 24},
-             [DOWN] = {.window = 9, .before = 1, .step = 8, .side = 4, .along = 9, .block = 12},
-             [UP] = {.window = 5, .before = 0, .step = 4, .side = 8, .along = 9, .block = 12}};
+    size_t window, before, step, side, along;
+} forms[] = {[SAME] = {.window = 6, .before = 1, .step = 4, .side = 4, .along = 6},
+             [DOWN] = {.window = 9, .before = 1, .step = 8, .side = 4, .along = 9},
+             [UP] = {.window = 5, .before = 0, .step = 4, .side = 8, .along = 9}};
 
 #define V_SOURCE "models/nn/simd/winograd.inc"
 #include "base/simd/vector_sets.h"
@@ -148,7 +151,7 @@ static size_t weight_step(const struct nn_winograd *g)
 
 size_t nn_winograd_points(const struct nn_winograd *g)
 {
-    return points_of(g) * weight_step(g);
+    return WEIGHTS * weight_step(g);
 }
 
 /* Where weights (out, 3, 3, in) have tap `tap` of a pair; back: those (in, 3, 3, out), whose
@@ -234,8 +237,8 @@ bool nn_winograd_takes(const struct nn_winograd *g)
 
 bool nn_winograd_pays(const struct nn_winograd *g)
 {
-    /* With stride 2 a tile saves but 63 multiplications, and weights at 81 points are written. */
-    return nn_winograd_takes(g) && (g->stride == 1 || tiles_of(g) >= 96);
+    /* With stride 2 a tile saves but 63 multiplications of 144. */
+    return nn_winograd_takes(g) && (g->stride == 1 || tiles_of(g) >= 32);
 }
 
 /* Tiles at once. Where there are enough, each thread has blocks of its own, and what it makes stays
@@ -244,39 +247,66 @@ struct plan {
     size_t tiles, block, threads;
     bool shared;
     size_t in_step, out_step; /* floats from a point to the next */
+    size_t panel_step;        /* from a panel's results to the next one's; 0: they are used up */
 };
 
-static struct plan plan_of(const struct nn_winograd *g, size_t block)
+static size_t most(size_t a, size_t b)
 {
-    struct plan plan = {.tiles = tiles_of(g), .threads = (size_t)omp_get_max_threads()};
-    plan.shared = plan.threads > 1 && plan.tiles < 2 * block * plan.threads;
-    plan.block = nn_least(plan.tiles, plan.shared ? block * plan.threads : block);
-    plan.in_step = point_step(plan.block, g->in);
-    plan.out_step = point_step(panels_of(g->out) * plan.block, PANEL);
-    return plan;
+    return a > b ? a : b;
 }
 
-/* Of what nn_winograd() makes. */
-static struct plan plan_forward(const struct nn_winograd *g)
+static size_t parts_of(size_t count, size_t part)
 {
-    return plan_of(g, forms[form_of(g)].block);
+    return (count + part - 1) / part;
+}
+
+static void lay_out(const struct nn_winograd *g, struct plan *plan)
+{
+    plan->in_step = point_step(plan->block, g->in);
+    plan->out_step = point_step(plan->block, PANEL);
+    plan->panel_step = plan->shared ? points_of(g) * plan->out_step : 0;
 }
 
 static size_t plan_floats(const struct nn_winograd *g, const struct plan *plan)
 {
-    return points_of(g) * (plan->in_step + plan->out_step);
+    const size_t panels = plan->shared ? panels_of(g->out) : 1;
+    return points_of(g) * (plan->in_step + panels * plan->out_step);
+}
+
+/* Blocks of a thread's own read all weights once a block, shared ones write and read all points
+ * once: the way that moves less. */
+static struct plan plan_forward(const struct nn_winograd *g)
+{
+    struct plan plan = {.tiles = tiles_of(g), .threads = (size_t)omp_get_max_threads()};
+    const size_t tile = points_of(g) * (g->in + PANEL) * sizeof(float);
+    const size_t each = parts_of(plan.tiles, plan.threads);
+    const size_t own = parts_of(each, parts_of(each, most(OWN_BYTES / tile, LEAST)));
+    plan.shared = (each < LEAST && plan.threads > 1) ||
+                  WEIGHTS * g->in * g->out > 2 * own * points_of(g) * (g->in + g->out);
+    plan.block = plan.shared ? parts_of(plan.tiles, parts_of(plan.tiles, SHARED)) : own;
+    lay_out(g, &plan);
+    return plan;
+}
+
+/* Of the gradient by weights. */
+static struct plan plan_gradient(const struct nn_winograd *g)
+{
+    struct plan plan = {.tiles = tiles_of(g), .shared = true};
+    plan.block = parts_of(plan.tiles, parts_of(plan.tiles, SHARED));
+    lay_out(g, &plan);
+    return plan;
 }
 
 size_t nn_winograd_bytes(const struct nn_winograd *g)
 {
-    const struct plan forward = plan_forward(g), gradient = plan_of(g, GRADIENT_BLOCK);
+    const struct plan forward = plan_forward(g), gradient = plan_gradient(g);
     const size_t own = plan_floats(g, &forward) * (forward.shared ? 1 : forward.threads);
     const size_t all = plan_floats(g, &gradient);
-    return nn_aligned((own > all ? own : all) * sizeof(float));
+    return nn_aligned((most(own, all)) * sizeof(float));
 }
 
 /* A pass's arrays: of a block, x at its points (point, tile, in), and what is beside it, panel by
- * panel (point, panel, tile, PANEL). */
+ * panel (panel, point, tile, PANEL). */
 struct pass {
     const struct nn_winograd *g;
     const struct plan *plan;
@@ -292,35 +322,45 @@ static void tile_to_points(const struct pass *s, size_t first, size_t tile, floa
     s->kernels->to_points[form_of(s->g)](&w, s->g->in, in + tile * s->g->in, s->plan->in_step);
 }
 
-static void product_at(const struct pass *s, size_t count, size_t point, size_t panel,
-                       const float *in, float *out)
+/* Weights (SIX, SIX) are those of one point, but for the last row and column: with stride 2, these
+ * are the same for four rows and columns of points, from theirs to this one. */
+static size_t last_of(const struct nn_winograd *g, size_t weights)
 {
-    const size_t c = s->g->in;
-    const struct nn_small_product product = {
-        .m = count,
-        .n = nn_least(PANEL, s->g->out - panel * PANEL),
-        .k = c,
-        .a = in + point * s->plan->in_step,
-        .a_row = c,
-        .a_column = 1,
-        .b = s->points + point * weight_step(s->g) + panel * c * PANEL,
-        .b_row = PANEL,
-        .c = out + point * s->plan->out_step + panel * s->plan->block * PANEL,
-        .c_row = PANEL};
-    nn_small_product(&product);
+    return weights < SIX - 1 ? weights : forms[form_of(g)].along - 1;
 }
 
-static void tile_from_points(const struct pass *s, size_t first, size_t tile, const float *out)
+/* The products of a panel that have the same weights. */
+static void products_at(const struct pass *s, size_t count, size_t weights, size_t panel,
+                        const float *in, float *out)
 {
-    for (size_t panel = 0; panel < panels_of(s->g->out); panel++) {
-        struct window w = window_of_y(s->g, s->y, first + tile);
-        struct ending end = s->end;
-        w.image += panel * PANEL;
-        end.bias = end.bias != NULL ? end.bias + panel * PANEL : NULL;
-        s->kernels->from_points[form_of(s->g)](
-            out + (panel * s->plan->block + tile) * PANEL, s->plan->out_step,
-            nn_least(PANEL, s->g->out - panel * PANEL), &end, &w);
-    }
+    const size_t c = s->g->in, along = forms[form_of(s->g)].along;
+    struct nn_small_product product = {.m = count,
+                                       .n = nn_least(PANEL, s->g->out - panel * PANEL),
+                                       .k = c,
+                                       .a_row = c,
+                                       .a_column = 1,
+                                       .b = s->points + weights * weight_step(s->g) +
+                                            panel * c * PANEL,
+                                       .b_row = PANEL,
+                                       .c_row = PANEL};
+    for (size_t i = weights / SIX; i <= last_of(s->g, weights / SIX); i++)
+        for (size_t j = weights % SIX; j <= last_of(s->g, weights % SIX); j++) {
+            product.a = in + (i * along + j) * s->plan->in_step;
+            product.c = out + panel * s->plan->panel_step + (i * along + j) * s->plan->out_step;
+            nn_small_product(&product);
+        }
+}
+
+static void tile_from_points(const struct pass *s, size_t first, size_t tile, size_t panel,
+                             const float *out)
+{
+    struct window w = window_of_y(s->g, s->y, first + tile);
+    struct ending end = s->end;
+    w.image += panel * PANEL;
+    end.bias = end.bias != NULL ? end.bias + panel * PANEL : NULL;
+    s->kernels->from_points[form_of(s->g)](out + panel * s->plan->panel_step + tile * PANEL,
+                                           s->plan->out_step,
+                                           nn_least(PANEL, s->g->out - panel * PANEL), &end, &w);
 }
 
 /* A block by one thread. */
@@ -330,11 +370,12 @@ static void own_block(const struct pass *s, size_t first, float *in)
     float *out = in + points_of(s->g) * s->plan->in_step;
     for (size_t tile = 0; tile < count; tile++)
         tile_to_points(s, first, tile, in);
-    for (size_t point = 0; point < points_of(s->g); point++)
-        for (size_t panel = 0; panel < panels_of(s->g->out); panel++)
-            product_at(s, count, point, panel, in, out);
-    for (size_t tile = 0; tile < count; tile++)
-        tile_from_points(s, first, tile, out);
+    for (size_t panel = 0; panel < panels_of(s->g->out); panel++) {
+        for (size_t weights = 0; weights < WEIGHTS; weights++)
+            products_at(s, count, weights, panel, in, out);
+        for (size_t tile = 0; tile < count; tile++)
+            tile_from_points(s, first, tile, panel, out);
+    }
 }
 
 /* A block by all threads. */
@@ -348,12 +389,12 @@ static void shared_block(const struct pass *s, size_t first, float *in)
 #pragma omp for schedule(static)
         for (size_t tile = 0; tile < count; tile++)
             tile_to_points(s, first, tile, in);
+#pragma omp for schedule(dynamic)
+        for (size_t job = WEIGHTS * panels; job > 0; job--) /* what takes longest first */
+            products_at(s, count, (job - 1) / panels, (job - 1) % panels, in, out);
 #pragma omp for schedule(static)
-        for (size_t job = 0; job < points_of(s->g) * panels; job++)
-            product_at(s, count, job / panels, job % panels, in, out);
-#pragma omp for schedule(static)
-        for (size_t tile = 0; tile < count; tile++)
-            tile_from_points(s, first, tile, out);
+        for (size_t job = 0; job < count * panels; job++)
+            tile_from_points(s, first, job / panels, job % panels, out);
     }
 }
 
@@ -382,35 +423,39 @@ static void tile_across_points(const struct pass *s, size_t first, size_t tile, 
         struct window w = window_of_y(s->g, dy, first + tile);
         w.image += panel * PANEL;
         s->kernels->across_points[form_of(s->g)](&w, nn_least(PANEL, s->g->out - panel * PANEL),
-                                                 out + (panel * s->plan->block + tile) * PANEL,
+                                                 out + panel * s->plan->panel_step + tile * PANEL,
                                                  s->plan->out_step);
     }
 }
 
-/* points (in, PANEL) += in^T out, over the tiles of a block. */
-static void add_product(const struct pass *s, size_t count, size_t point, size_t panel,
-                        const float *in, const float *out, float *points, bool add)
+/* points (in, PANEL) += in^T out, over the tiles of a block and the points of the same weights. */
+static void add_products(const struct pass *s, size_t count, size_t weights, size_t panel,
+                         const float *in, const float *out, float *points, bool add)
 {
-    const size_t c = s->g->in;
-    const struct nn_small_product product = {
-        .m = c,
-        .n = nn_least(PANEL, s->g->out - panel * PANEL),
-        .k = count,
-        .a = in + point * s->plan->in_step,
-        .a_row = 1,
-        .a_column = c,
-        .b = out + point * s->plan->out_step + panel * s->plan->block * PANEL,
-        .b_row = PANEL,
-        .c = points + point * weight_step(s->g) + panel * c * PANEL,
-        .c_row = PANEL,
-        .add = add};
-    nn_small_product(&product);
+    const size_t c = s->g->in, along = forms[form_of(s->g)].along;
+    struct nn_small_product product = {.m = c,
+                                       .n = nn_least(PANEL, s->g->out - panel * PANEL),
+                                       .k = count,
+                                       .a_row = 1,
+                                       .a_column = c,
+                                       .b_row = PANEL,
+                                       .c =
+                                           points + weights * weight_step(s->g) + panel * c * PANEL,
+                                       .c_row = PANEL,
+                                       .add = add};
+    for (size_t i = weights / SIX; i <= last_of(s->g, weights / SIX); i++)
+        for (size_t j = weights % SIX; j <= last_of(s->g, weights % SIX); j++) {
+            product.a = in + (i * along + j) * s->plan->in_step;
+            product.b = out + panel * s->plan->panel_step + (i * along + j) * s->plan->out_step;
+            nn_small_product(&product);
+            product.add = true;
+        }
 }
 
 void nn_winograd_gradient(const struct nn_winograd *g, const float *x, const float *dy, bool add,
                           float *dweights, float *points, void *work)
 {
-    const struct plan plan = plan_of(g, GRADIENT_BLOCK);
+    const struct plan plan = plan_gradient(g);
     const struct pass pass = {.g = g, .plan = &plan, .kernels = best(), .x = x};
     const size_t panels = panels_of(g->out);
     float *in = work, *out = in + points_of(g) * plan.in_step;
@@ -423,9 +468,10 @@ void nn_winograd_gradient(const struct nn_winograd *g, const float *x, const flo
                 tile_to_points(&pass, first, tile, in);
                 tile_across_points(&pass, first, tile, dy, out);
             }
-#pragma omp for schedule(static)
-            for (size_t job = 0; job < points_of(g) * panels; job++)
-                add_product(&pass, count, job / panels, job % panels, in, out, points, first > 0);
+#pragma omp for schedule(dynamic)
+            for (size_t job = WEIGHTS * panels; job > 0; job--) /* what takes longest first */
+                add_products(&pass, count, (job - 1) / panels, (job - 1) % panels, in, out, points,
+                             first > 0);
         }
     }
     weights_back(g, points, add, dweights);

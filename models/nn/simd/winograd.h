@@ -8,7 +8,9 @@
  *
  * Stride 2: along an axis, pixels of the grid meet the middle tap, 4 multiplications for 4 results,
  * and the pixels beside them the outer two, F(4, 2) at +-1/2, +-6/5 and infinity, 5
- * multiplications: 81 a tile and pair instead of 144. The error is that of a plain sum. */
+ * multiplications: 81 a tile and pair instead of 144. The error is that of a plain sum. Four rows
+ * and columns of these points are of the middle tap, so that weights are at 36 points for either
+ * stride. */
 #pragma once
 
 #include <stdbool.h>
