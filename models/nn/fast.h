@@ -93,14 +93,6 @@
     } \
     NN_BOTH_TYPES
 
-/* For the entry: the versions of NN_BOTH_TYPES, with their workspace or NULL, and the types of
- * those in bf16. */
-#define NN_CPU_VERSIONS(work_, types_, gradients_, ...) \
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work_}, \
-                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_, \
-                  .types = types_, .gradients = gradients_}, \
-                 __VA_ARGS__}
-
 /* work() and work_bf16() from work_in() with bool bf16. */
 #define NN_BOTH_WORKS \
     static size_t work(const struct nn_shape *shape) \

@@ -144,13 +144,7 @@ static void mock(struct yp_case *t)
 
 #define PRECISIONS yp_axis_string("precision", "fp32", "bf16")
 
-/* The operators have no versions in bf16 for a GPU. */
-static bool is_there(const struct yp_case *t)
-{
-    return strcmp(yp_device_of(t), "cpu") == 0 || strcmp(yp_string(t, "precision"), "fp32") == 0;
-}
-
-YP_TEST(refiner, mock, .tags = "perf medium", .devices = "cpu cuda", .filter = is_there,
+YP_TEST(refiner, mock, .tags = "perf medium", .devices = "cpu cuda",
         .axes = YP_AXES(yp_axis_string("mode", "inference", "train"), yp_axis_int("tile", 256, 384),
                         yp_axis_int("batch", 1, 2), PRECISIONS))
 {
@@ -158,7 +152,6 @@ YP_TEST(refiner, mock, .tags = "perf medium", .devices = "cpu cuda", .filter = i
 }
 
 YP_TEST(refiner, mock_sweep, .tags = "perf large slow", .timeout = 600, .devices = "cpu cuda",
-        .filter = is_there,
         .axes = YP_AXES(yp_axis_string("mode", "inference", "train"),
                         yp_axis_int("tile", 256, 384, 512), yp_axis_int("batch", 1, 2, 4, 8),
                         PRECISIONS))

@@ -77,12 +77,6 @@ static enum nn_precision precision_of(const struct yp_case *t)
     return precision;
 }
 
-/* The operators have no versions in bf16 for a GPU. */
-static bool is_there(const struct yp_case *t)
-{
-    return strcmp(yp_device_of(t), "cpu") == 0 || precision_of(t) == NN_FP32;
-}
-
 static void trial_open(struct trial *s, struct yp_case *t, const struct mock_options *options)
 {
     const bool folded = options->pass == NN_MODEL_FORWARD;
@@ -217,7 +211,7 @@ static void precision_errors(const struct yp_case *t, struct yp_budgets *out)
 /* Losses and gradient beside those in double, as a whole. In bf16 without kinks: sums near 0 change
  * their sign, so that ReLU alone would be off by a third. */
 YP_TEST(refiner, precision, .tags = "stress small", .parallel = true, .devices = "cpu cuda",
-        .filter = is_there, .axes = YP_AXES(yp_axis_string("precision", "fp32", "bf16")),
+        .axes = YP_AXES(yp_axis_string("precision", "fp32", "bf16")),
         .budgets_of = precision_errors)
 {
     struct mock_options o = {.device = yp_device(t),
@@ -276,8 +270,7 @@ static float *image_of(struct yp_case *t, const struct trial *s)
 /* Inference with folded norms is the training pass again where the running statistics are those of
  * its batch: the same squared errors. */
 YP_TEST(refiner, folded, .tags = "stress small", .parallel = true, .devices = "cpu cuda",
-        .filter = is_there, .axes = YP_AXES(yp_axis_string("precision", "fp32", "bf16")),
-        .budgets_of = folded_errors)
+        .axes = YP_AXES(yp_axis_string("precision", "fp32", "bf16")), .budgets_of = folded_errors)
 {
     struct mock_options o = {
         .device = yp_device(t), .width = 16, .batch = 2, .tile = 64, .pass = NN_MODEL_GRADIENT};

@@ -1,4 +1,4 @@
-/* Convolutions in fp32 on a GPU: each pass is a product with patches that the kernel gathers, or
+/* Convolutions on a GPU: each pass is a product with patches that the kernel gathers, or
  * for depthwise ones sums over taps. See ../patches.h for image, grid and weights. */
 #include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
@@ -9,9 +9,10 @@ enum { X, WEIGHTS, BIAS, Y }; /* of all three operators */
 /* -- patches ---------------------------------------------------------------------------------- */
 
 /* Of the image around the points of the grid. */
-static struct nn_cuda_patches of_image(const struct nn_patches *g, const float *image)
+static struct nn_cuda_patches of_image(const struct nn_patches *g, const void *image, bool bf16)
 {
     return (struct nn_cuda_patches){.at = image,
+                                    .bf16 = bf16,
                                     .h = (unsigned)g->h,
                                     .w = (unsigned)g->w,
                                     .c = (unsigned)g->c,
@@ -26,9 +27,10 @@ static struct nn_cuda_patches of_image(const struct nn_patches *g, const float *
 }
 
 /* Of the grid around the pixels of the image: the same pairs from the other end. */
-static struct nn_cuda_patches of_grid(const struct nn_patches *g, const float *grid)
+static struct nn_cuda_patches of_grid(const struct nn_patches *g, const void *grid, bool bf16)
 {
     return (struct nn_cuda_patches){.at = grid,
+                                    .bf16 = bf16,
                                     .h = (unsigned)g->p,
                                     .w = (unsigned)g->q,
                                     .c = (unsigned)g->g,
@@ -42,69 +44,71 @@ static struct nn_cuda_patches of_grid(const struct nn_patches *g, const float *g
                                     .step = (int)g->stride};
 }
 
-static struct nn_cuda_matrix matrix(const float *at, size_t stride, bool transposed)
+static struct nn_cuda_matrix matrix(const void *at, size_t stride, bool transposed, bool bf16)
 {
     return (struct nn_cuda_matrix){
-        .at = (void *)(uintptr_t)at, .stride = stride, .transposed = transposed};
+        .at = (void *)(uintptr_t)at, .bf16 = bf16, .transposed = transposed, .stride = stride};
 }
 
 /* -- a grid, an image or weights of the other two -------------------------------------------- */
 
 static enum yp_status to_grid(const struct nn_cuda *cuda, const struct nn_call *call,
-                              const struct nn_patches *g, const float *image, const float *bias,
-                              bool add, float *grid)
+                              const struct nn_patches *g, bool bf16, const void *image,
+                              const float *bias, bool add, void *grid)
 {
     const size_t taps = g->r * g->s * g->c;
     const struct nn_cuda_gemm_of_views job = {
         .gemm = {.m = g->b * g->p * g->q,
                  .n = g->g,
                  .k = taps,
-                 .b = matrix(call->value[WEIGHTS], taps, true),
-                 .c = matrix(grid, g->g, false),
+                 .b = matrix(call->value[WEIGHTS], taps, true, bf16),
+                 .c = matrix(grid, g->g, false, bf16),
                  .add = add,
                  .bias = bias},
-        .views = {.a = NN_CUDA_PATCHES, .patches = of_image(g, image)}};
+        .views = {.a = NN_CUDA_PATCHES, .patches = of_image(g, image, bf16)}};
     return cuda->gemm_of_views(call->device, &job);
 }
 
 static enum yp_status to_image(const struct nn_cuda *cuda, const struct nn_call *call,
-                               const struct nn_patches *g, const float *grid, const float *bias,
-                               bool add, float *image)
+                               const struct nn_patches *g, bool bf16, const void *grid,
+                               const float *bias, bool add, void *image)
 {
     const struct nn_cuda_gemm_of_views job = {
         .gemm = {.m = g->b * g->h * g->w,
                  .n = g->c,
                  .k = g->r * g->s * g->g,
-                 .b = matrix(call->value[WEIGHTS], g->c, false),
-                 .c = matrix(image, g->c, false),
+                 .b = matrix(call->value[WEIGHTS], g->c, false, bf16),
+                 .c = matrix(image, g->c, false, bf16),
                  .add = add,
                  .bias = bias},
-        .views = {.a = NN_CUDA_PATCHES, .b = NN_CUDA_TURNED, .patches = of_grid(g, grid)}};
+        .views = {.a = NN_CUDA_PATCHES, .b = NN_CUDA_TURNED, .patches = of_grid(g, grid, bf16)}};
     return cuda->gemm_of_views(call->device, &job);
 }
 
 /* Unless they are not wanted. */
 static enum yp_status to_weights(const struct nn_cuda *cuda, const struct nn_call *call,
-                                 const struct nn_patches *g, const float *image, const float *grid)
+                                 const struct nn_patches *g, bool bf16, const void *image,
+                                 const void *grid)
 {
     const size_t taps = g->r * g->s * g->c;
     const struct nn_cuda_gemm_of_views job = {
         .gemm = {.m = g->g,
                  .n = taps,
                  .k = g->b * g->p * g->q,
-                 .a = matrix(grid, g->g, true),
-                 .c = matrix(call->gradient[WEIGHTS], taps, false),
+                 .a = matrix(grid, g->g, true, bf16),
+                 .c = matrix(call->gradient[WEIGHTS], taps, false, false),
                  .add = nn_adds(call, WEIGHTS)},
-        .views = {.b = NN_CUDA_PATCHES, .patches = of_image(g, image)}};
+        .views = {.b = NN_CUDA_PATCHES, .patches = of_image(g, image, bf16)}};
     return job.gemm.c.at != NULL ? cuda->gemm_of_views(call->device, &job) : YP_OK;
 }
 
 /* The column sums of dy (n, c), unless they are not wanted. */
-static enum yp_status to_bias(const struct nn_cuda *cuda, const struct nn_call *call, size_t n,
-                              size_t c)
+static enum yp_status to_bias(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16,
+                              size_t n, size_t c)
 {
     const struct nn_cuda_columns sums = {.n = n,
                                          .c = c,
+                                         .bf16 = bf16,
                                          .add = nn_adds(call, BIAS),
                                          .dy = call->gradient[Y],
                                          .sums = call->gradient[BIAS],
@@ -127,25 +131,25 @@ static struct nn_patches transposed(const struct nn_shape *shape)
     return nn_patches_of(shape, shape->size[K], shape->size[C]);
 }
 
-static enum yp_status convolution(const struct nn_cuda *cuda, const struct nn_call *call)
+enum yp_status nn_cuda_convolution(const struct nn_cuda *cuda, const struct nn_call *call,
+                                   bool bf16)
 {
     const struct nn_patches g = wide(call->shape);
-    return to_grid(cuda, call, &g, call->value[X], call->value[BIAS], false, call->value[Y]);
+    return to_grid(cuda, call, &g, bf16, call->value[X], call->value[BIAS], false, call->value[Y]);
 }
-NN_ON_CUDA_CALL(nn_cuda_convolution, convolution(cuda, call))
 
-static enum yp_status convolution_vjp(const struct nn_cuda *cuda, const struct nn_call *call)
+enum yp_status nn_cuda_convolution_vjp(const struct nn_cuda *cuda, const struct nn_call *call,
+                                       bool bf16)
 {
     const struct nn_patches g = wide(call->shape);
-    const float *dy = call->gradient[Y];
+    const void *dy = call->gradient[Y];
     enum yp_status status = YP_OK;
     if (call->gradient[X] != NULL)
-        status = to_image(cuda, call, &g, dy, NULL, nn_adds(call, X), call->gradient[X]);
+        status = to_image(cuda, call, &g, bf16, dy, NULL, nn_adds(call, X), call->gradient[X]);
     if (status == YP_OK)
-        status = to_weights(cuda, call, &g, call->value[X], dy);
-    return status == YP_OK ? to_bias(cuda, call, g.b * g.p * g.q, g.g) : status;
+        status = to_weights(cuda, call, &g, bf16, call->value[X], dy);
+    return status == YP_OK ? to_bias(cuda, call, bf16, g.b * g.p * g.q, g.g) : status;
 }
-NN_ON_CUDA_CALL(nn_cuda_convolution_vjp, convolution_vjp(cuda, call))
 
 size_t nn_cuda_convolution_work(const struct nn_shape *shape)
 {
@@ -153,26 +157,25 @@ size_t nn_cuda_convolution_work(const struct nn_shape *shape)
     return nn_cuda_columns_bytes(g.b * g.p * g.q, g.g);
 }
 
-static enum yp_status transposed_convolution(const struct nn_cuda *cuda, const struct nn_call *call)
+enum yp_status nn_cuda_transposed_convolution(const struct nn_cuda *cuda,
+                                              const struct nn_call *call, bool bf16)
 {
     const struct nn_patches g = transposed(call->shape);
-    return to_image(cuda, call, &g, call->value[X], call->value[BIAS], false, call->value[Y]);
+    return to_image(cuda, call, &g, bf16, call->value[X], call->value[BIAS], false, call->value[Y]);
 }
-NN_ON_CUDA_CALL(nn_cuda_transposed_convolution, transposed_convolution(cuda, call))
 
-static enum yp_status transposed_convolution_vjp(const struct nn_cuda *cuda,
-                                                 const struct nn_call *call)
+enum yp_status nn_cuda_transposed_convolution_vjp(const struct nn_cuda *cuda,
+                                                  const struct nn_call *call, bool bf16)
 {
     const struct nn_patches g = transposed(call->shape);
-    const float *dy = call->gradient[Y];
+    const void *dy = call->gradient[Y];
     enum yp_status status = YP_OK;
     if (call->gradient[X] != NULL)
-        status = to_grid(cuda, call, &g, dy, NULL, nn_adds(call, X), call->gradient[X]);
+        status = to_grid(cuda, call, &g, bf16, dy, NULL, nn_adds(call, X), call->gradient[X]);
     if (status == YP_OK)
-        status = to_weights(cuda, call, &g, dy, call->value[X]);
-    return status == YP_OK ? to_bias(cuda, call, g.b * g.h * g.w, g.c) : status;
+        status = to_weights(cuda, call, &g, bf16, dy, call->value[X]);
+    return status == YP_OK ? to_bias(cuda, call, bf16, g.b * g.h * g.w, g.c) : status;
 }
-NN_ON_CUDA_CALL(nn_cuda_transposed_convolution_vjp, transposed_convolution_vjp(cuda, call))
 
 size_t nn_cuda_transposed_convolution_work(const struct nn_shape *shape)
 {
@@ -186,30 +189,30 @@ static struct nn_patches each(const struct nn_shape *shape)
     return nn_patches_of(shape, shape->size[C], shape->size[C]);
 }
 
-static enum yp_status depthwise_convolution(const struct nn_cuda *cuda, const struct nn_call *call)
+enum yp_status nn_cuda_depthwise_convolution(const struct nn_cuda *cuda, const struct nn_call *call,
+                                             bool bf16)
 {
     const struct nn_patches g = each(call->shape);
     const struct nn_cuda_depthwise job = {.points = g.b * g.p * g.q,
-                                          .patches = of_image(&g, call->value[X]),
+                                          .patches = of_image(&g, call->value[X], bf16),
                                           .weights = call->value[WEIGHTS],
                                           .bias = call->value[BIAS],
                                           .y = call->value[Y]};
     return cuda->depthwise[NN_FORWARD](call->device, &job);
 }
-NN_ON_CUDA_CALL(nn_cuda_depthwise_convolution, depthwise_convolution(cuda, call))
 
-static enum yp_status depthwise_convolution_vjp(const struct nn_cuda *cuda,
-                                                const struct nn_call *call)
+enum yp_status nn_cuda_depthwise_convolution_vjp(const struct nn_cuda *cuda,
+                                                 const struct nn_call *call, bool bf16)
 {
     const struct nn_patches g = each(call->shape);
     const struct nn_cuda_depthwise dx = {.points = g.b * g.h * g.w,
                                          .add = nn_adds(call, X),
-                                         .patches = of_grid(&g, call->gradient[Y]),
+                                         .patches = of_grid(&g, call->gradient[Y], bf16),
                                          .weights = call->value[WEIGHTS],
                                          .y = call->gradient[X]};
     const struct nn_cuda_depthwise dweights = {.points = g.b * g.p * g.q,
                                                .add = nn_adds(call, WEIGHTS),
-                                               .patches = of_image(&g, call->value[X]),
+                                               .patches = of_image(&g, call->value[X], bf16),
                                                .dy = call->gradient[Y],
                                                .dweights = call->gradient[WEIGHTS],
                                                .work = call->work};
@@ -218,9 +221,8 @@ static enum yp_status depthwise_convolution_vjp(const struct nn_cuda *cuda,
         status = cuda->depthwise[NN_FORWARD](call->device, &dx);
     if (dweights.dweights != NULL && status == YP_OK)
         status = cuda->depthwise[NN_VJP](call->device, &dweights);
-    return status == YP_OK ? to_bias(cuda, call, g.b * g.p * g.q, g.c) : status;
+    return status == YP_OK ? to_bias(cuda, call, bf16, g.b * g.p * g.q, g.c) : status;
 }
-NN_ON_CUDA_CALL(nn_cuda_depthwise_convolution_vjp, depthwise_convolution_vjp(cuda, call))
 
 size_t nn_cuda_depthwise_convolution_work(const struct nn_shape *shape)
 {

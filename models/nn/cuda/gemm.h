@@ -34,7 +34,7 @@ YPK_FUNCTION float gemm_get(const struct nn_cuda_matrix *matrix, const struct nn
         return patches_get(&views->patches, i, j);
     unsigned k = (unsigned)i % views->patches.c, place = (unsigned)i / views->patches.c;
     size_t row = (size_t)k * views->patches.r * views->patches.s + place;
-    return ((const float *)matrix->at)[row * matrix->stride + j];
+    return nn_get(matrix->at, row * matrix->stride + j, matrix->bf16);
 }
 
 /* Thread t's share of a part (GEMM_TILE rows from `row`, GEMM_DEPTH columns from `column`) of a

@@ -44,7 +44,7 @@ YPK_KERNEL(add_kernel, struct nn_cuda_add, job, THREADS)
 YPK_KERNEL(scale_kernel, struct nn_cuda_scale, job, THREADS)
 {
     EVERY_ELEMENT(i, job.n)
-    job.x[i] *= job.factor;
+    nn_put(job.y, i, job.x[i] * job.factor, job.bf16);
 }
 
 YPK_KERNEL(line_kernel, struct nn_cuda_line, job, THREADS)
@@ -266,7 +266,7 @@ YPK_KERNEL(upsample_kernel, struct nn_cuda_upsample, job, THREADS)
     upsample_value(&job, at);
 }
 
-YPK_KERNEL(upsample_vjp_kernel, struct nn_cuda_upsample, job, THREADS)
+YPK_KERNEL(upsample_vjp_kernel, struct nn_cuda_upsample, job, THREADS, 2)
 {
     EVERY_ELEMENT(at, job.b * job.h * job.w * job.c)
     upsample_slope(&job, at);

@@ -32,9 +32,13 @@ struct nn_cuda_add {
     void *y;
 };
 
+/* y (n) = x times factor. */
 struct nn_cuda_scale {
     size_t n;
-    float factor, *x;
+    bool bf16; /* of y */
+    float factor;
+    const float *x;
+    void *y;
 };
 
 enum nn_cuda_function { NN_CUDA_RELU, NN_CUDA_GELU };
@@ -150,7 +154,8 @@ static inline size_t nn_cuda_columns_bytes(size_t n, size_t c)
  * where that is outside, or no whole number. As a matrix: points in rows, taps (r, s, c) in
  * columns. */
 struct nn_cuda_patches {
-    const float *at;
+    const void *at;
+    bool bf16;
     unsigned h, w, c, p, q, r, s;
     int scale, shift, sign, step;
 };
@@ -192,36 +197,44 @@ struct nn_cuda_depthwise {
     size_t points;
     bool add;
     struct nn_cuda_patches patches;
-    const float *weights, *bias, *dy;
-    float *y, *dweights;
+    const void *weights, *dy; /* of the type of the patches, and y */
+    const float *bias;
+    void *y;
+    float *dweights;
     double *work;
 };
 
 /* As the operators of these names; gradients may be NULL. */
 struct nn_cuda_mse {
     size_t n, c;
-    const float *y, *t, *dloss;
-    float *loss, *dy, *dt;
+    bool bf16;
+    const void *y, *t;
+    const float *dloss;
+    float *loss;
+    void *dy, *dt;
 };
 
 struct nn_cuda_upsample {
     size_t b, h, w, c, p, q;
-    bool corners, add;
-    const float *x, *dy;
-    float *y, *dx;
+    bool bf16, corners, add;
+    const void *x, *dy;
+    void *y, *dx;
 };
 
 struct nn_cuda_tokens {
     size_t b, t, d;
-    bool add_dfirst, add_dposition;
-    const float *x, *first, *position, *dy;
-    float *y, *dx, *dfirst, *dposition;
+    bool bf16, add_dfirst, add_dposition;
+    const void *x, *dy;
+    const float *first, *position;
+    void *y, *dx;
+    float *dfirst, *dposition;
 };
 
 struct nn_cuda_slice {
     size_t b, t, d, m, from;
-    const float *x, *dy;
-    float *y, *dx;
+    bool bf16;
+    const void *x, *dy;
+    void *y, *dx;
 };
 
 struct nn_cuda {

@@ -14,39 +14,37 @@ struct nn_cuda_gemm nn_cuda_gemm_of(const struct nn_gemm *gemm);
 enum yp_status nn_cuda_product(const struct nn_cuda *cuda, struct yp_device *device,
                                const struct nn_gemm *gemm);
 
-/* Convolutions in fp32, of any shape (convolution.c). */
-nn_fast nn_cuda_convolution, nn_cuda_convolution_vjp;
-nn_fast nn_cuda_transposed_convolution, nn_cuda_transposed_convolution_vjp;
-nn_fast nn_cuda_depthwise_convolution, nn_cuda_depthwise_convolution_vjp;
+/* What versions of convolutions in fp32 and bf16 do, for every shape (convolution.c). */
+typedef enum yp_status nn_on_cuda(const struct nn_cuda *cuda, const struct nn_call *call,
+                                  bool bf16);
+nn_on_cuda nn_cuda_convolution, nn_cuda_convolution_vjp;
+nn_on_cuda nn_cuda_transposed_convolution, nn_cuda_transposed_convolution_vjp;
+nn_on_cuda nn_cuda_depthwise_convolution, nn_cuda_depthwise_convolution_vjp;
 nn_bytes nn_cuda_convolution_work, nn_cuda_transposed_convolution_work;
 nn_bytes nn_cuda_depthwise_convolution_work;
 
 /* A version's function `name`, from what it does with the plugin's functions, `cuda`. */
 #define NN_ON_CUDA_CALL(name, ...) \
-    enum yp_status name(const struct nn_call *call) \
+    static enum yp_status name(const struct nn_call *call) \
     { \
         const struct nn_cuda *cuda = nn_cuda_table(); \
         return cuda != NULL ? __VA_ARGS__ : yp_last_status(); \
     }
 
-/* The functions of versions in fp32 and bf16, from forward_on() and vjp_on() with the plugin's
- * functions and bool bf16; or in fp32 alone, without bf16. */
-#define NN_ON_CUDA \
-    static NN_ON_CUDA_CALL(forward_cuda, forward_on(cuda, call, false)) static NN_ON_CUDA_CALL( \
-        forward_cuda_bf16, \
-        forward_on( \
-            cuda, call, \
-            true)) static NN_ON_CUDA_CALL(vjp_cuda, \
-                                          vjp_on(cuda, call, \
-                                                 false)) static NN_ON_CUDA_CALL(vjp_cuda_bf16, \
-                                                                                vjp_on(cuda, call, \
-                                                                                       true))
+/* The functions of versions in fp32 and bf16, from two nn_on_cuda: forward_on() and vjp_on(). */
+#define NN_ON_CUDA NN_ON_CUDA_OF(forward_on, vjp_on)
+#define NN_ON_CUDA_OF(forward_, vjp_) \
+    NN_ON_CUDA_CALL(forward_cuda, forward_(cuda, call, false)) \
+    NN_ON_CUDA_CALL(forward_cuda_bf16, forward_(cuda, call, true)) \
+    NN_ON_CUDA_CALL(vjp_cuda, vjp_(cuda, call, false)) \
+    NN_ON_CUDA_CALL(vjp_cuda_bf16, vjp_(cuda, call, true))
+/* In fp32 alone: they have no bf16. */
 #define NN_ON_CUDA_FP32 \
-    static NN_ON_CUDA_CALL(forward_cuda, forward_on(cuda, call)) static NN_ON_CUDA_CALL( \
-        vjp_cuda, vjp_on(cuda, call))
+    NN_ON_CUDA_CALL(forward_cuda, forward_on(cuda, call)) \
+    NN_ON_CUDA_CALL(vjp_cuda, vjp_on(cuda, call))
 
 /* forward_on() and vjp_on() of an operator whose kernels, `op` of the plugin's, take one job in
- * either pass: job_of() with bool bf16; or without, in fp32 alone. */
+ * either pass: job_of() with bool bf16. */
 #define NN_ON_CUDA_BY_JOB(op, job_) \
     static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, \
                                      bool bf16) \
@@ -61,18 +59,6 @@ nn_bytes nn_cuda_depthwise_convolution_work;
         return cuda->op[NN_VJP](call->device, &job); \
     } \
     NN_ON_CUDA
-#define NN_ON_CUDA_FP32_BY_JOB(op, job_) \
-    static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call) \
-    { \
-        const job_ job = job_of(call); \
-        return cuda->op[NN_FORWARD](call->device, &job); \
-    } \
-    static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call) \
-    { \
-        const job_ job = job_of(call); \
-        return cuda->op[NN_VJP](call->device, &job); \
-    } \
-    NN_ON_CUDA_FP32
 
 /* The same of the function y (n) of x (n), tensors 0 and 1; and of a norm with the tensors x (n,
  * c), gain, shift, y, mean, r and the setting eps. */

@@ -186,13 +186,19 @@ YPK_FUNCTION void batch_norm_slope(const struct nn_cuda_norm *job, size_t at)
 
 /* -- mse: see operators/mse.c ----------------------------------------------------------------- */
 
+YPK_FUNCTION float mse_off(const struct nn_cuda_mse *job, size_t at)
+{
+    return nn_get(job->y, at, job->bf16) - nn_get(job->t, at, job->bf16);
+}
+
 YPK_FUNCTION void mse_row(const struct nn_cuda_mse *job, size_t row, struct rows_shared *shared)
 {
-    const float *y = job->y + row * job->c, *other = job->t + row * job->c;
     YPK_EACH (t, ROWS_THREADS) {
         float sum = 0;
-        for (size_t i = t; i < job->c; i += ROWS_THREADS)
-            sum += (y[i] - other[i]) * (y[i] - other[i]);
+        for (size_t i = t; i < job->c; i += ROWS_THREADS) {
+            float off = mse_off(job, row * job->c + i);
+            sum += off * off;
+        }
         shared->part[t] = sum;
     }
     rows_reduce(shared, false);
@@ -202,11 +208,11 @@ YPK_FUNCTION void mse_row(const struct nn_cuda_mse *job, size_t row, struct rows
 
 YPK_FUNCTION void mse_slope(const struct nn_cuda_mse *job, size_t at)
 {
-    float slope = job->dloss[at / job->c] * 2 / (float)job->c * (job->y[at] - job->t[at]);
+    float slope = job->dloss[at / job->c] * 2 / (float)job->c * mse_off(job, at);
     if (job->dy != NULL)
-        job->dy[at] = slope;
+        nn_put(job->dy, at, slope, job->bf16);
     if (job->dt != NULL)
-        job->dt[at] = -slope;
+        nn_put(job->dt, at, -slope, job->bf16);
 }
 
 /* -- cross-entropy: see operators/linear_cross_entropy.c ------------------------------------ */

@@ -248,6 +248,8 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+NN_ON_CUDA_OF(nn_cuda_convolution, nn_cuda_convolution_vjp)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     const size_t *size = shape->size;
@@ -277,8 +279,11 @@ const struct nn_operator nn_convolution = {
                   .gradients = "bffb", .arithmetic = YP_BF16,
                   /* Of floats at Winograd's points: plain loops multiply bf16 without error. */
                   .rounding = {[WEIGHTS] = 0x1p-21}},
-                 {NN_FP32, "cuda", .forward = nn_cuda_convolution, .vjp = nn_cuda_convolution_vjp,
-                  .work = nn_cuda_convolution_work}},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda,
+                  .work = nn_cuda_convolution_work},
+                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .work = nn_cuda_convolution_work, .types = "bbfb", .gradients = "bffb",
+                  .arithmetic = YP_BF16}},
 };
 
 #else

@@ -209,6 +209,8 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+NN_ON_CUDA_OF(nn_cuda_depthwise_convolution, nn_cuda_depthwise_convolution_vjp)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     const size_t *size = shape->size;
@@ -231,10 +233,7 @@ const struct nn_operator nn_depthwise_convolution = {
                {"medium", .size = {4, 18, 18, 18, 18, 7, 7, 256}, .setting = {1, 3}}},
     NN_PLAIN,
     .flops = flops,
-    NN_CPU_VERSIONS(work, "bbfb", "bffb",
-                    {NN_FP32, "cuda", .forward = nn_cuda_depthwise_convolution,
-                     .vjp = nn_cuda_depthwise_convolution_vjp,
-                     .work = nn_cuda_depthwise_convolution_work}),
+    NN_BOTH_VERSIONS(work, nn_cuda_depthwise_convolution_work, "bbfb", "bffb"),
 };
 
 #else

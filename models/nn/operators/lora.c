@@ -109,49 +109,54 @@ NN_BOTH_TYPES
 
 static size_t work_cuda(const struct nn_shape *shape)
 {
-    return low_bytes(shape);
+    return 2 * low_bytes(shape);
 }
 
-/* A product, and copies and factors of float arrays. */
-static enum yp_status scaled_on(const struct nn_cuda *cuda, const struct nn_call *call,
-                                const struct nn_gemm *product)
+/* y (n, r) = scale times the product, which is float. */
+static enum yp_status scaled_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16,
+                                const struct nn_gemm *product, void *y)
 {
-    const struct nn_cuda_scale scale = {product->m * product->n, (float)call->shape->setting[0],
-                                        product->c.at};
+    const struct nn_cuda_scale scale = {.n = product->m * product->n,
+                                        .bf16 = bf16,
+                                        .factor = (float)call->shape->setting[0],
+                                        .x = product->c.at,
+                                        .y = y};
     enum yp_status status = nn_cuda_product(cuda, call->device, product);
     return status == YP_OK ? cuda->scale(call->device, &scale) : status;
 }
 
-static enum yp_status copy_on(const struct nn_cuda *cuda, const struct nn_call *call,
+static enum yp_status copy_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16,
                               const void *from, void *to)
 {
     const struct nn_cuda_add copy = {
-        .n = call->shape->size[N] * call->shape->size[OUT], .a = from, .y = to};
+        .n = call->shape->size[N] * call->shape->size[OUT], .bf16 = bf16, .a = from, .y = to};
     return to != NULL ? cuda->add(call->device, &copy) : YP_OK;
 }
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
 {
     struct nn_gemm products[PRODUCTS];
-    products_of(call, false, call->value[U], NULL, products);
-    enum yp_status status = scaled_on(cuda, call, &products[OF_U]);
+    products_of(call, bf16, call->work, NULL, products);
+    enum yp_status status = scaled_on(cuda, call, bf16, &products[OF_U], call->value[U]);
     if (status == YP_OK)
-        status = copy_on(cuda, call, call->value[BASE], call->value[Y]);
+        status = copy_on(cuda, call, bf16, call->value[BASE], call->value[Y]);
     return status == YP_OK ? nn_cuda_product(cuda, call->device, &products[OF_Y]) : status;
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
 {
+    void *v = (char *)call->work + low_bytes(call->shape);
     struct nn_gemm products[PRODUCTS];
-    products_of(call, false, call->work, call->work, products);
-    enum yp_status status = scaled_on(cuda, call, &products[OF_V]);
+    products_of(call, bf16, call->work, v, products);
+    enum yp_status status = scaled_on(cuda, call, bf16, &products[OF_V], v);
     for (int i = OF_DX; i <= OF_DB && status == YP_OK; i++)
         if (products[i].c.at != NULL)
             status = nn_cuda_product(cuda, call->device, &products[i]);
-    return status == YP_OK ? copy_on(cuda, call, call->gradient[Y], call->gradient[BASE]) : status;
+    return status == YP_OK ? copy_on(cuda, call, bf16, call->gradient[Y], call->gradient[BASE])
+                           : status;
 }
 
-NN_ON_CUDA_FP32
+NN_ON_CUDA
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -180,7 +185,10 @@ const struct nn_operator nn_lora = {
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
                   .types = "bbbbbb", .gradients = "bbffb", .arithmetic = YP_BF16,
                   .rounding = {[LOW] = 0x1p-9, [HIGH] = 0x1p-9}}, /* of v and u */
-                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda}},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
+                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .work = work_cuda, .types = "bbbbbb", .gradients = "bbffb", .arithmetic = YP_BF16,
+                  .rounding = {[LOW] = 0x1p-9, [HIGH] = 0x1p-9}}},
 };
 
 #else

@@ -70,10 +70,11 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
-static struct nn_cuda_mse job_of(const struct nn_call *call)
+static struct nn_cuda_mse job_of(const struct nn_call *call, bool bf16)
 {
     const size_t *size = call->shape->size;
-    return (struct nn_cuda_mse){.n = size[N],
+    return (struct nn_cuda_mse){.bf16 = bf16,
+                                .n = size[N],
                                 .c = size[C],
                                 .y = call->value[Y],
                                 .t = call->value[T],
@@ -83,7 +84,7 @@ static struct nn_cuda_mse job_of(const struct nn_call *call)
                                 .dt = call->gradient[T]};
 }
 
-NN_ON_CUDA_FP32_BY_JOB(mse, struct nn_cuda_mse)
+NN_ON_CUDA_BY_JOB(mse, struct nn_cuda_mse)
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -103,8 +104,7 @@ const struct nn_operator nn_mse = {
                {"medium", .size = {16384, 200}}},
     NN_PLAIN,
     .flops = flops,
-    NN_CPU_VERSIONS(NULL, "bbf", "bbf",
-                    {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda}),
+    NN_BOTH_VERSIONS(NULL, NULL, "bbf", "bbf"),
 };
 
 #else

@@ -39,10 +39,11 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
-static struct nn_cuda_slice job_of(const struct nn_call *call)
+static struct nn_cuda_slice job_of(const struct nn_call *call, bool bf16)
 {
     const size_t *size = call->shape->size;
-    return (struct nn_cuda_slice){.b = size[B],
+    return (struct nn_cuda_slice){.bf16 = bf16,
+                                  .b = size[B],
                                   .t = size[T],
                                   .d = size[D],
                                   .m = size[M],
@@ -53,7 +54,7 @@ static struct nn_cuda_slice job_of(const struct nn_call *call)
                                   .dx = call->gradient[X]};
 }
 
-NN_ON_CUDA_FP32_BY_JOB(slice, struct nn_cuda_slice)
+NN_ON_CUDA_BY_JOB(slice, struct nn_cuda_slice)
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -73,7 +74,7 @@ const struct nn_operator nn_slice = {
                {"medium", .size = {4, 257, 1280, 256}, .setting = {1}}},
     NN_PLAIN,
     .flops = flops,
-    NN_CPU_VERSIONS(NULL, "bb", "bb", {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda}),
+    NN_BOTH_VERSIONS(NULL, NULL, "bb", "bb"),
 };
 
 #else

@@ -66,10 +66,11 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
-static struct nn_cuda_tokens job_of(const struct nn_call *call)
+static struct nn_cuda_tokens job_of(const struct nn_call *call, bool bf16)
 {
     const size_t *size = call->shape->size;
-    return (struct nn_cuda_tokens){.b = size[B],
+    return (struct nn_cuda_tokens){.bf16 = bf16,
+                                   .b = size[B],
                                    .t = size[T],
                                    .d = size[D],
                                    .add_dfirst = nn_adds(call, FIRST),
@@ -84,7 +85,7 @@ static struct nn_cuda_tokens job_of(const struct nn_call *call)
                                    .dposition = call->gradient[POSITION]};
 }
 
-NN_ON_CUDA_FP32_BY_JOB(tokens, struct nn_cuda_tokens)
+NN_ON_CUDA_BY_JOB(tokens, struct nn_cuda_tokens)
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -105,8 +106,7 @@ const struct nn_operator nn_tokens = {
                {"medium", .size = {4, 257, 1280, 256}}},
     NN_PLAIN,
     .flops = flops,
-    NN_CPU_VERSIONS(NULL, "bffb", "bffb",
-                    {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda}),
+    NN_BOTH_VERSIONS(NULL, NULL, "bffb", "bffb"),
 };
 
 #else

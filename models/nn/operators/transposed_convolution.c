@@ -55,6 +55,8 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+NN_ON_CUDA_OF(nn_cuda_transposed_convolution, nn_cuda_transposed_convolution_vjp)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     const size_t *size = shape->size;
@@ -80,9 +82,11 @@ const struct nn_operator nn_transposed_convolution = {
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
                   .types = "bbfb", .gradients = "bffb", .arithmetic = YP_BF16},
-                 {NN_FP32, "cuda", .forward = nn_cuda_transposed_convolution,
-                  .vjp = nn_cuda_transposed_convolution_vjp,
-                  .work = nn_cuda_transposed_convolution_work}},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda,
+                  .work = nn_cuda_transposed_convolution_work},
+                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .work = nn_cuda_transposed_convolution_work, .types = "bbfb", .gradients = "bffb",
+                  .arithmetic = YP_BF16}},
 };
 
 #else

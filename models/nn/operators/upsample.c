@@ -109,10 +109,11 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
-static struct nn_cuda_upsample job_of(const struct nn_call *call)
+static struct nn_cuda_upsample job_of(const struct nn_call *call, bool bf16)
 {
     const size_t *size = call->shape->size;
-    return (struct nn_cuda_upsample){.b = size[B],
+    return (struct nn_cuda_upsample){.bf16 = bf16,
+                                     .b = size[B],
                                      .h = size[H],
                                      .w = size[W],
                                      .c = size[C],
@@ -126,7 +127,7 @@ static struct nn_cuda_upsample job_of(const struct nn_call *call)
                                      .dx = call->gradient[X]};
 }
 
-NN_ON_CUDA_FP32_BY_JOB(upsample, struct nn_cuda_upsample)
+NN_ON_CUDA_BY_JOB(upsample, struct nn_cuda_upsample)
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -150,7 +151,9 @@ const struct nn_operator nn_upsample = {
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
                   .types = "bb", .gradients = "bb"},
-                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda}},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda},
+                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .types = "bb", .gradients = "bb"}},
 };
 
 #else
