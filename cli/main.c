@@ -134,7 +134,8 @@ static const struct command {
     {"refiner",
      "[--tile-sizes N,...] [--batch-sizes N,...] [--mode inference | train] [--output FILE]\n"
      "      [options]\n"
-     "  yieldpoint refiner --input FILE.npy [options]",
+     "  yieldpoint refiner --input FILE.npy | --cube FILE [options]\n"
+     "  yieldpoint refiner plan [options]",
      "time and memory of the refiner's network by sizes of tiles and batches, as a table and as\n"
      "      rows of CSV; or one pass over given images, with weights in and results out as\n"
      "      .safetensors; `yieldpoint refiner --help` tells the options",
