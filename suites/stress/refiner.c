@@ -1,7 +1,7 @@
 /* The refiner's mock: its layers, its gradient, folded norms, and that it learns. */
 #include "base/random/stream.h"
 #include "models/nn/convert.h"
-#include "models/refiner/mock.h"
+#include "models/refiner/plan.h"
 #include "models/train/optimiser.h"
 #include "suites/score_error.h"
 
@@ -40,6 +40,33 @@ YP_TEST(refiner, parameters, .tags = "stress small", .parallel = true)
     double flops = nn_model_flops(mock_model(mock));
     yp_expect(t, fabs(flops / 7.076e9 - 1) < 0.01, "%g operations forward at 256^2", flops);
     mock_destroy(mock);
+}
+
+/* What the mock takes is what was planned, to the byte. */
+YP_TEST(refiner, planned, .tags = "stress small", .devices = "cpu cuda",
+        .axes = YP_AXES(yp_axis_string("mode", "inference", "train")))
+{
+    const bool train = strcmp(yp_string(t, "mode"), "train") == 0;
+    const struct mock_options o = {.device = yp_device(t),
+                                   .width = 8,
+                                   .batch = 2,
+                                   .tile = 48,
+                                   .pass = train ? NN_MODEL_GRADIENT : NN_MODEL_FORWARD};
+    const size_t vector = mock_parameters(o.width, !train) * sizeof(float);
+    const size_t host = yp_device_memory_kind(o.device) == YP_DEVICE ? 1 : 0;
+    struct yp_memory before, after;
+    struct refiner_plan plan;
+    yp_ok(t, mock_plan(&o, train ? REFINER_TRAIN_STEP : REFINER_FORWARD, &plan));
+    yp_device_memory(o.device, &before);
+    struct mock *mock = mock_create(&o);
+    yp_got(t, mock);
+    yp_ok(t, mock_start(mock));
+    yp_device_memory(o.device, &after);
+    mock_destroy(mock);
+    const size_t taken = after.allocated - before.allocated + host * plan.host;
+    yp_expect(t, taken + (train ? 4 : 1) * vector == plan.total && plan.weights == vector,
+              "%zu bytes are taken, planned %zu with weights of %zu", taken, plan.total,
+              plan.weights);
 }
 
 YP_TEST(refiner, refused, .tags = "stress small", .parallel = true)

@@ -1,5 +1,6 @@
 /* The refiner's vision transformer: its sizes, its gradient in every variant, the error of each
  * precision, and that memory saved changes nothing. */
+#include "models/refiner/plan.h"
 #include "models/refiner/vit_train.h"
 #include "suites/bell.h"
 #include "suites/file_tiles.h"
@@ -31,6 +32,30 @@ YP_TEST(vit, parameters, .tags = "stress small", .parallel = true)
     o.rank = 0;
     yp_expect(t, vit_elements(&o, VIT_PARTS) == 30 + 2549248, "%zu trained without changes",
               vit_elements(&o, VIT_PARTS));
+}
+
+/* By its formula, He et al. 2022: sines and cosines of the column, then of the row. */
+YP_TEST(vit, positions, .tags = "stress small", .parallel = true)
+{
+    enum { D = 16, QUARTER = D / 4, SIDE = 3 };
+    struct vit_options o = vit_full(yp_device_cpu());
+    struct vit_tensor tensor;
+    double table[(SIDE * SIDE + 1) * D];
+    size_t i = 0;
+    o.tile = SIDE * o.patch + 5;
+    o.width = D;
+    while (vit_tensor(&o, i, &tensor) && tensor.part != VIT_POSITIONS)
+        i++;
+    yp_require(t, tensor.count == sizeof table / sizeof *table, "%zu", tensor.count);
+    yp_ok(t, vit_draw(&o, i, yp_seed(t), table));
+    for (size_t k = 0; k < tensor.count; k++) {
+        const size_t patch = k / D - (k >= D), wave = k % D;
+        const double at = (double)(wave < D / 2 ? patch % SIDE : patch / SIDE);
+        const double turn = at / pow(10000, (double)(wave % QUARTER) / QUARTER);
+        const double right = k < D ? 0 : wave / QUARTER % 2 == 0 ? sin(turn) : cos(turn);
+        yp_expect(t, fabs(table[k] - right) < 1e-14, "element %zu is %.17g, not %.17g", k, table[k],
+                  right);
+    }
 }
 
 YP_TEST(vit, refused, .tags = "stress small", .parallel = true)
@@ -317,6 +342,56 @@ YP_TEST(vit, head_falls_back, .tags = "stress small", .devices = "cuda",
     vit_destroy(parted.vit);
 }
 
+/* What a model takes is what was planned, to the byte, and planned without the device. */
+static void check_plan(struct yp_case *t, const struct vit_options *o, enum refiner_work work)
+{
+    const size_t vector = vit_elements(o, VIT_PARTS) * sizeof(float);
+    const bool gpu = yp_device_memory_kind(o->device) == YP_DEVICE;
+    struct vit_options elsewhere = *o;
+    struct refiner_plan plan, other;
+    struct yp_memory before, after, host_before, host_after;
+    elsewhere.device = yp_device_cpu();
+    elsewhere.kind = gpu ? "cuda" : "cpu";
+    yp_ok(t, vit_plan(o, work, &plan));
+    yp_ok(t, vit_plan(&elsewhere, work, &other));
+    yp_expect(t, memcmp(&plan, &other, sizeof plan) == 0, "another plan without the device");
+    yp_device_memory(o->device, &before);
+    yp_device_memory(yp_device_cpu(), &host_before);
+    struct vit *vit = vit_create(o);
+    yp_got(t, vit);
+    yp_ok(t, vit_start(vit));
+    yp_device_memory(o->device, &after);
+    yp_device_memory(yp_device_cpu(), &host_after);
+    vit_destroy(vit);
+    const size_t model = plan.frozen + plan.copies + plan.activations + plan.transients;
+    yp_expect(t, after.allocated - before.allocated == model + (gpu ? 0 : plan.host),
+              "%zu bytes are taken, planned %zu", (size_t)(after.allocated - before.allocated),
+              model + plan.host);
+    yp_expect(t, !gpu || host_after.allocated - host_before.allocated == plan.host,
+              "%zu bytes of the host, planned %zu",
+              (size_t)(host_after.allocated - host_before.allocated), plan.host);
+    const bool step = work == REFINER_TRAIN_STEP, gradient = work != REFINER_FORWARD;
+    yp_expect(t,
+              plan.weights == vector && plan.gradients == (gradient ? vector : 0) &&
+                  plan.optimiser == (step ? 2 * vector : 0),
+              "%zu, %zu and %zu bytes of vectors, each is %zu", plan.weights, plan.gradients,
+              plan.optimiser, vector);
+    yp_expect(t,
+              plan.total == model + plan.host + plan.weights + plan.gradients + plan.optimiser &&
+                  (plan.activations > 0) == gradient,
+              "%zu in all, %zu of activations", plan.total, plan.activations);
+}
+
+YP_TEST(vit, planned, .tags = "stress small", .devices = "cpu cuda")
+{
+    struct vit_options o = middling(t);
+    o.frozen = VIT_INT8_WEIGHTS;
+    check_plan(t, &o, REFINER_TRAIN_STEP);
+    check_plan(t, &o, REFINER_FORWARD_BACKWARD);
+    o.pass = NN_MODEL_FORWARD;
+    check_plan(t, &o, REFINER_FORWARD);
+}
+
 /* -- training ---------------------------------------------------------------------------------- */
 
 /* Targets are a function of their image: each feature is a channel, moved. */
@@ -413,6 +488,12 @@ YP_TEST(vit, learns, .tags = "stress small", .parallel = true,
     training_open(&f, t, &o, &how);
     const struct train_items items = train_part_items(f.train, TRAIN_TRAINING);
     yp_ok(t, train_judge(f.train, items, train_parameters(f.train), &first, NULL));
+    double half[2];
+    for (size_t i = 0; i < 2; i++)
+        yp_ok(t, train_judge(f.train, (struct train_items){items.index + 8 * i, 8},
+                             train_parameters(f.train), &half[i], NULL));
+    yp_expect(t, fabs(first - (half[0] + half[1]) / 2) < 1e-6 * first, "%g, of halves %g and %g",
+              first, half[0], half[1]);
     yp_ok(t, train_run(f.train, 100));
     yp_ok(t, train_judge(f.train, items, train_parameters(f.train), &last, NULL));
     yp_require(t, isfinite(first) && isfinite(last), "losses %g and %g", first, last);
@@ -431,6 +512,14 @@ YP_TEST(vit, resumes, .tags = "stress small", .parallel = true, .devices = "cpu 
               memcmp(whole, trained(t, &o, &how, 6, checkpoint),
                      vit_elements(&o, VIT_PARTS) * sizeof *whole) == 0,
               "stopped and resumed: other bits");
+    struct training other;
+    o.alpha += 1;
+    training_open(&other, t, &o, &how);
+    yp_expect(t,
+              train_resume(other.train, checkpoint) == YP_INVALID &&
+                  strstr(yp_last_error(), "alpha") != NULL,
+              "%s", yp_last_error());
+    training_close(&other);
 }
 
 /* Two batches of three, added up by the trainer, and one of six; all at once and in parts, of which
