@@ -153,7 +153,7 @@ static void add_figures(struct ypi_text *row, const struct ypi_refiner_work *wor
 {
     const bool measured = r->error[0] == '\0', train = measured && work->train;
     const double figures[] = {
-        (double)plan->parameters * sizeof(float) / YP_MIB,
+        (double)plan->bytes / YP_MIB,
         measured ? 1e3 * r->mean : (double)NAN,
         measured ? 1e3 * r->sd : (double)NAN,
         measured ? (double)work->batch / r->mean : (double)NAN,

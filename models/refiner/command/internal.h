@@ -20,6 +20,7 @@ struct ypi_refiner_work {
 
 struct ypi_refiner_plan {
     size_t parameters; /* trained or not */
+    size_t bytes;      /* of them, as the model keeps them */
     struct refiner_plan of;
 };
 

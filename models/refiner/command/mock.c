@@ -34,6 +34,7 @@ static enum yp_status plan(const struct ypi_refiner_work *work, struct ypi_refin
 {
     const struct mock_options options = ypi_refiner_mock_options(work);
     out->parameters = mock_parameters(work->width, false);
+    out->bytes = out->parameters * sizeof(float);
     return mock_plan(&options, work->train ? REFINER_TRAIN_STEP : REFINER_FORWARD, &out->of);
 }
 

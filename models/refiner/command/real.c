@@ -31,11 +31,25 @@ struct refiner_tensor ypi_refiner_real_output(const struct ypi_refiner_work *wor
     return refiner_images("output", work->batch, work->real.head_width, work->tile, work->tile);
 }
 
+/* What is frozen is in 8 bits with a scale for each output, or in the precision. */
+static size_t bytes_of(const struct vit_options *o)
+{
+    const size_t frozen = o->precision == NN_BF16 ? sizeof(uint16_t) : sizeof(float);
+    struct vit_tensor t;
+    size_t bytes = 0;
+    for (size_t i = 0; vit_tensor(o, i, &t); i++)
+        if (t.part != VIT_POSITIONS)
+            bytes += t.int8 ? t.count + t.shape[0] * sizeof(float)
+                            : t.count * (t.trained ? sizeof(float) : frozen);
+    return bytes;
+}
+
 static enum yp_status plan(const struct ypi_refiner_work *work, struct ypi_refiner_plan *out)
 {
     const struct vit_options o = ypi_refiner_real_options(work);
     const enum yp_status status =
         vit_plan(&o, work->train ? REFINER_TRAIN_STEP : REFINER_FORWARD, &out->of);
+    out->bytes = bytes_of(&o);
     if (status == YP_OK)
         out->parameters = vit_elements(&o, VIT_PROJECTION) + vit_elements(&o, VIT_ENCODER) +
                           vit_elements(&o, VIT_LORA) + vit_elements(&o, VIT_HEAD);

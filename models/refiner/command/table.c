@@ -44,7 +44,7 @@ static void format_name(char out[64], const struct ypi_refiner_request *r, size_
 static void print_head(const struct ypi_refiner_request *r, const struct ypi_refiner_plan *plan)
 {
     char size[YPI_FIGURE_MAX];
-    ypi_format_bytes(size, (double)plan->parameters * sizeof(float));
+    ypi_format_bytes(size, (double)plan->bytes);
     printf("%s, %s, %s on %s: %zu parameters, %s\n", r->model->name,
            r->work.train ? "train" : "inference", nn_precision_name(r->work.precision),
            r->work.kind, plan->parameters, size);
