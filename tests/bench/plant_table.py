@@ -48,8 +48,9 @@ LM = small("formulas/known or lm.c")
 DATA = small("formulas/tiles or same_statistics")
 GROUND = small("scene_ground or scene_targets")
 MIXED = small("rx_mixed or rx_config")
+REFINER = small("refiner or vit")
 
-SYNTH, RXD, PIPE = "synth/scene/", "models/rx/detector/", "models/rx/pipeline/"
+SYNTH, RXD, PIPE, REF = "synth/scene/", "models/rx/detector/", "models/rx/pipeline/", "models/refiner/"
 
 PLANTS = [
     # The scene's formulas.
@@ -511,6 +512,22 @@ PLANTS = [
            "        loader->slots[at].state = YPI_EMPTY;", "what is given back stays held", DATA),
     Mutant("loader-rewind", "models/data/loader.c", "        ypi_loader_begin_pass(loader);\n", "",
            "a second pass goes on behind the first", DATA),
+    # The refiner.
+    Mutant("fold-eps", REF + "mock.c", "wide, o) + MOCK_EPS)", "wide, o) + 100 * MOCK_EPS)",
+           "norms are folded with another eps", REFINER),
+    Mutant("lora-scale", REF + "vit.c", "vit->o.alpha / (double)vit->o.rank", "vit->o.alpha",
+           "low-rank changes are not divided by their rank", REFINER),
+    Mutant("lora-third", REF + "vit.c", "l->high->tensor[k]", "l->high->tensor[0]",
+           "keys and values have the queries' low-rank change", REFINER),
+    Mutant("int8-towards-0", REF + "vit.c", "nearbyint(row[i] / scale)", "trunc(row[i] / scale)",
+           "weights are cut off, not rounded", REFINER),
+    Mutant("class-token-seen", REF + "vit.c", "{o->batch, t, o->width, t - 1}, .setting = {1}}",
+           "{o->batch, t, o->width, t - 1}, .setting = {0}}", "the head sees the class token and not the last patch",
+           REFINER),
+    Mutant("part-of-a-batch", REF + "vit_train.c", "scale * (double)count / (double)items.count", "scale",
+           "a smaller part of a batch weighs as much as the others", REFINER),
+    Mutant("tiles-unweighted", REF + "tiles.c", "(float)((near < most ? near : most) + 1)",
+           "(float)(near < most ? near : most)", "pixels at the edge of a tile have no weight", REFINER),
     # Slowdowns.
     Slowdown("slow-scores", RXD + "score.c", "    rx->triangle->score(&triangle,",
              "    rx->triangle->score(&triangle, tile->values, stride, tile->pixels,\n"
