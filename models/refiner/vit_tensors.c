@@ -23,7 +23,7 @@ static const struct entry first[] = {{"input_proj.weight", "bc11", VIT_PROJECTIO
                                      {"patch_embed.proj.bias", "d", VIT_ENCODER, ZERO, NULL},
                                      {"cls_token", "11d", VIT_ENCODER, NORMAL, NULL},
                                      {"pos_embed", "1nd", VIT_POSITIONS, TABLE, NULL},
-                                     {NULL}},
+                                     {.name = NULL}},
                           block[] = {{"norm1.weight", "d", VIT_ENCODER, ONE, NULL},
                                      {"norm1.bias", "d", VIT_ENCODER, ZERO, NULL},
                                      {"attn.qkv.weight", "td", VIT_ENCODER, NORMAL, NULL},
@@ -44,13 +44,13 @@ static const struct entry first[] = {{"input_proj.weight", "bc11", VIT_PROJECTIO
                                      {"mlp.fc2.bias", "d", VIT_ENCODER, ZERO, NULL},
                                      {"mlp.fc2.lora_A", "rf", VIT_LORA, UNIFORM, "f"},
                                      {"mlp.fc2.lora_B", "dr", VIT_LORA, ZERO, NULL},
-                                     {NULL}},
+                                     {.name = NULL}},
                           last[] = {{"norm.weight", "d", VIT_ENCODER, ONE, NULL},
                                     {"norm.bias", "d", VIT_ENCODER, ZERO, NULL},
-                                    {NULL}},
+                                    {.name = NULL}},
                           stem[] = {{"stem.weight", "hd11", VIT_HEAD, UNIFORM, "d"},
                                     {"stem.bias", "h", VIT_HEAD, UNIFORM, "d"},
-                                    {NULL}},
+                                    {.name = NULL}},
                           convnext[] = {{"dwconv.weight", "h177", VIT_HEAD, UNIFORM, "77"},
                                         {"dwconv.bias", "h", VIT_HEAD, UNIFORM, "77"},
                                         {"norm.weight", "h", VIT_HEAD, ONE, NULL},
@@ -59,10 +59,10 @@ static const struct entry first[] = {{"input_proj.weight", "bc11", VIT_PROJECTIO
                                         {"pwconv1.bias", "w", VIT_HEAD, UNIFORM, "h"},
                                         {"pwconv2.weight", "hw", VIT_HEAD, UNIFORM, "w"},
                                         {"pwconv2.bias", "h", VIT_HEAD, UNIFORM, "w"},
-                                        {NULL}},
+                                        {.name = NULL}},
                           end[] = {{"out.weight", "hh11", VIT_HEAD, UNIFORM, "h"},
                                    {"out.bias", "h", VIT_HEAD, UNIFORM, "h"},
-                                   {NULL}};
+                                   {.name = NULL}};
 
 static size_t size_of(const struct vit_options *o, char axis)
 {
