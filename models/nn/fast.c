@@ -1,6 +1,7 @@
 /* Loops over rows that several operators need. */
 #include "models/nn/fast.h"
 
+#include "models/nn/maths.h"
 #include "models/nn/simd/pixels.h"
 #include "models/nn/types.h"
 
@@ -43,6 +44,44 @@ void nn_bias_vjp(const struct nn_call *call, int i, const void *dy, bool bf16, s
     if (call->gradient[i] != NULL)
         nn_columns(dy, bf16, n, c, sums);
     nn_put_sums(call, i, sums, c);
+}
+
+NN_LOOPS relu_loops(bool bf16, void *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        float value = nn_get(y, i, bf16);
+        nn_put(y, i, value > 0 ? value : 0, bf16);
+    }
+}
+NN_TYPED_KERNEL(relu, (void *y, size_t n), (y, n))
+
+NN_LOOPS gelu_loops(bool bf16, void *y, size_t n)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        float value = nn_get(y, i, bf16);
+        nn_put(y, i, value * nn_normal_below(value), bf16);
+    }
+}
+NN_TYPED_KERNEL(gelu, (void *y, size_t n), (y, n))
+
+void nn_activate(enum nn_activation how, void *y, bool bf16, size_t n)
+{
+    relu_kernel *kernel = how == NN_GELU ? best_gelu(bf16) : best_relu(bf16);
+    n = how != NN_AS_IT_IS ? n : 0;
+    NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
+                    kernel(nn_from(y, at, bf16), nn_least(NN_CHUNK, n - at)));
+}
+
+enum yp_status nn_activation_vjp(const struct nn_call *call, enum nn_activation how, float *z,
+                                 float *dy, size_t n, float *dz)
+{
+    const struct nn_shape shape = {.size = {n}};
+    const struct nn_call slopes = {
+        .device = call->device, .shape = &shape, .value = {z}, .gradient = {dz, dy}};
+    const struct nn_version *version =
+        nn_version(how == NN_GELU ? &nn_gelu : &nn_relu, "cpu", NN_FP32);
+    return version != NULL ? version->vjp(&slopes) : yp_last_status();
 }
 
 #define CHUNK_BYTES (NN_CHUNK * sizeof(float))

@@ -186,6 +186,16 @@ void nn_put_sums(const struct nn_call *call, int i, const double *sums, size_t c
 void nn_bias_vjp(const struct nn_call *call, int i, const void *dy, bool bf16, size_t n, size_t c,
                  double *sums);
 
+/* What an operator may do to its results at once: its setting "activation". The functions are those
+ * of nn_relu and nn_gelu. */
+enum nn_activation { NN_AS_IT_IS, NN_RELU, NN_GELU };
+
+/* y (n) in place. */
+void nn_activate(enum nn_activation how, void *y, bool bf16, size_t n);
+/* dz (n) of dy, z being the results before. */
+enum yp_status nn_activation_vjp(const struct nn_call *call, enum nn_activation how, float *z,
+                                 float *dy, size_t n, float *dz);
+
 void nn_zero(void *out, size_t bytes);
 void nn_copy(const void *from, size_t bytes, void *to);
 

@@ -2,7 +2,6 @@
 #include "models/nn/patches.h"
 
 #include "models/nn/convert.h"
-#include "models/nn/fast.h"
 #include "models/nn/gemm/gemm.h"
 #include "models/nn/types.h"
 
@@ -15,6 +14,37 @@ enum {
 static size_t width_of(const struct nn_patches *g)
 {
     return g->r * g->s * g->c;
+}
+
+size_t nn_activated_bytes(const struct nn_shape *shape, size_t n)
+{
+    return shape->setting[NN_ACTIVATION] > 0 ? 2 * nn_aligned(n * sizeof(float)) : 0;
+}
+
+enum yp_status nn_activated_vjp(const struct nn_call *call, int y, bool bf16, size_t n,
+                                nn_typed *forward, nn_typed *vjp)
+{
+    const enum nn_activation how = (enum nn_activation)call->shape->setting[NN_ACTIVATION];
+    if (how == NN_AS_IT_IS)
+        return vjp(call, bf16);
+    if (bf16)
+        return yp_set_error(YP_UNSUPPORTED,
+                            "gradient of a convolution in bf16: activation is %d: must be 0, none",
+                            (int)how);
+    struct nn_shape shape = *call->shape;
+    struct nn_call before = *call;
+    const size_t bytes = nn_aligned(n * sizeof(float));
+    char *work = call->work;
+    float *z = call->work, *dz = (float *)(void *)(work + bytes);
+    shape.setting[NN_ACTIVATION] = NN_AS_IT_IS;
+    before.shape = &shape;
+    before.work = work + 2 * bytes;
+    before.value[y] = z;
+    enum yp_status status = forward(&before, false);
+    if (status == YP_OK)
+        status = nn_activation_vjp(call, how, z, call->gradient[y], n, dz);
+    before.gradient[y] = dz;
+    return status == YP_OK ? vjp(&before, false) : status;
 }
 
 /* Whether the image is its patches already. */
@@ -225,6 +255,8 @@ enum yp_status nn_patches_to_grid(const struct nn_patches *g, const void *image,
         const struct nn_gemm gemm = grid_product(g, lines, rows, weights, bias, add,
                                                  nn_from(grid, line * g->q * g->g, g->bf16));
         status = nn_gemm(&gemm, (char *)work + rows_bytes(g));
+        nn_activate(add ? NN_AS_IT_IS : g->activation, nn_from(grid, line * g->q * g->g, g->bf16),
+                    g->bf16, lines * g->q * g->g);
     }
     return status;
 }

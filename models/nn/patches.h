@@ -8,17 +8,18 @@
  * same bits each time with as many threads. */
 #pragma once
 
-#include "models/nn/operator.h"
+#include "models/nn/fast.h"
 
 struct nn_patches {
     size_t b, h, w, p, q, r, s;
     size_t c, g; /* channels of the image, and of the grid */
     size_t stride, pad;
     bool bf16; /* image, grid and weights; sums, bias and the gradient of weights are float */
+    enum nn_activation activation;
 };
 
 /* Of an operator whose sizes begin with "bhwpqrs" and whose settings are these. */
-enum { NN_STRIDE, NN_PAD };
+enum { NN_STRIDE, NN_PAD, NN_ACTIVATION };
 
 static inline struct nn_patches nn_patches_of(const struct nn_shape *shape, size_t c, size_t g)
 {
@@ -34,8 +35,18 @@ static inline struct nn_patches nn_patches_of(const struct nn_shape *shape, size
                                g,
                                (size_t)shape->setting[NN_STRIDE],
                                (size_t)shape->setting[NN_PAD],
-                               false};
+                               false,
+                               (enum nn_activation)shape->setting[NN_ACTIVATION]};
 }
+
+/* The vector-Jacobian product of an operator with this activation of its n results, tensor y, from
+ * its own without one: it makes the results before again, in float; in bf16 it refuses, since these
+ * and their gradient would be rounded on the way. Bytes are those of its workspace, 0 without an
+ * activation, beside those of `forward` and `vjp`. */
+typedef enum yp_status nn_typed(const struct nn_call *call, bool bf16);
+size_t nn_activated_bytes(const struct nn_shape *shape, size_t n);
+enum yp_status nn_activated_vjp(const struct nn_call *call, int y, bool bf16, size_t n,
+                                nn_typed *forward, nn_typed *vjp);
 
 /* Plain loops go over all taps of all grid points, `at` from 0 to b p q r s - 1: whether tap `at`
  * lies inside the image, with the numbers of its grid point, of its pixel and of its place in the
@@ -54,8 +65,8 @@ static inline bool nn_patches_tap(const struct nn_patches *g, size_t at, size_t 
 /* Bytes of workspace for each of the three, aligned to 64, as nn_gemm_bytes() counts. */
 size_t nn_patches_bytes(const struct nn_patches *g);
 
-/* grid = patches(image) weights^T + bias (g), which may be NULL; added to the grid with `add`,
- * without a bias. */
+/* grid = the activation of patches(image) weights^T + bias (g), which may be NULL; with `add`,
+ * added to the grid, without either. */
 enum yp_status nn_patches_to_grid(const struct nn_patches *g, const void *image,
                                   const void *weights, const float *bias, bool add, void *grid,
                                   void *work);

@@ -2,6 +2,7 @@
 #include "models/refiner/mock.h"
 
 #include "base/numbers/splitmix.h"
+#include "models/nn/fast.h"
 #include "models/refiner/shared.h"
 
 #include <math.h>
@@ -216,6 +217,20 @@ static int parameter(struct mock *mock, size_t *next)
                : -1;
 }
 
+/* Whether a convolution's step does its activation, too, as plain loops and versions for the CPU
+ * can. */
+static bool fuses(const struct mock_options *o)
+{
+    const char *kind = o->kind != NULL ? o->kind : nn_device_kind(o->device);
+    return o->pass == NN_MODEL_FORWARD && strcmp(kind, "cpu") == 0;
+}
+
+static enum nn_activation activation_of(const struct mock *mock, const struct mock_layer *layer)
+{
+    const bool relu = layer->activation == MOCK_RELU && !mock->o.smooth;
+    return layer->activation == MOCK_NONE ? NN_AS_IT_IS : relu ? NN_RELU : NN_GELU;
+}
+
 static int convolve(struct mock *mock, const struct mock_layer *layer, int i, int x, size_t *next)
 {
     const size_t in = i > 0 ? mock_side(mock->o.tile, i - 1) : mock->o.tile;
@@ -223,7 +238,8 @@ static int convolve(struct mock *mock, const struct mock_layer *layer, int i, in
     const size_t image = layer->transposed ? out : in, grid = layer->transposed ? in : out;
     const struct nn_shape wide = {
         .size = {b, image, image, grid, grid, k, k, layer->in, layer->out},
-        .setting = {(double)layer->stride, (double)layer->pad}};
+        .setting = {(double)layer->stride, (double)layer->pad,
+                    fuses(&mock->o) ? (double)activation_of(mock, layer) : NN_AS_IT_IS}};
     int weight = parameter(mock, next), bias = parameter(mock, next);
     return nn_model_step(mock->model,
                          layer->transposed ? &nn_transposed_convolution : &nn_convolution, wide,
@@ -258,9 +274,9 @@ static void build(struct mock *mock)
         x = convolve(mock, &layer, i, x, &next);
         if (training && layer.norm)
             x = normalise(mock, pixels, i, x, &next);
-        const bool relu = layer.activation == MOCK_RELU && !mock->o.smooth;
-        if (layer.activation != MOCK_NONE)
-            x = nn_model_step(mock->model, relu ? &nn_relu : &nn_gelu, line, &x);
+        const enum nn_activation activation = activation_of(mock, &layer);
+        if (activation != NN_AS_IT_IS && !fuses(&mock->o))
+            x = nn_model_step(mock->model, activation == NN_RELU ? &nn_relu : &nn_gelu, line, &x);
     }
     mock->result = !training
                        ? x

@@ -118,6 +118,16 @@ static enum yp_status to_bias(const struct nn_cuda *cuda, const struct nn_call *
 
 /* -- the operators ---------------------------------------------------------------------------- */
 
+/* On a GPU an activation is a step of its own. */
+static enum yp_status check_activation(const struct nn_call *call, const char *op)
+{
+    const int activation = (int)call->shape->setting[NN_ACTIVATION];
+    if (activation != NN_AS_IT_IS)
+        return yp_set_error(YP_UNSUPPORTED, "%s: activation is %d: on a GPU it must be 0, none", op,
+                            activation);
+    return YP_OK;
+}
+
 static struct nn_patches wide(const struct nn_shape *shape)
 {
     enum { C = 7, K };
@@ -135,7 +145,10 @@ enum yp_status nn_cuda_convolution(const struct nn_cuda *cuda, const struct nn_c
                                    bool bf16)
 {
     const struct nn_patches g = wide(call->shape);
-    return to_grid(cuda, call, &g, bf16, call->value[X], call->value[BIAS], false, call->value[Y]);
+    const enum yp_status status = check_activation(call, "convolution");
+    return status == YP_OK ? to_grid(cuda, call, &g, bf16, call->value[X], call->value[BIAS], false,
+                                     call->value[Y])
+                           : status;
 }
 
 enum yp_status nn_cuda_convolution_vjp(const struct nn_cuda *cuda, const struct nn_call *call,
@@ -143,8 +156,8 @@ enum yp_status nn_cuda_convolution_vjp(const struct nn_cuda *cuda, const struct 
 {
     const struct nn_patches g = wide(call->shape);
     const void *dy = call->gradient[Y];
-    enum yp_status status = YP_OK;
-    if (call->gradient[X] != NULL)
+    enum yp_status status = check_activation(call, "convolution");
+    if (call->gradient[X] != NULL && status == YP_OK)
         status = to_image(cuda, call, &g, bf16, dy, NULL, nn_adds(call, X), call->gradient[X]);
     if (status == YP_OK)
         status = to_weights(cuda, call, &g, bf16, call->value[X], dy);
@@ -161,7 +174,10 @@ enum yp_status nn_cuda_transposed_convolution(const struct nn_cuda *cuda,
                                               const struct nn_call *call, bool bf16)
 {
     const struct nn_patches g = transposed(call->shape);
-    return to_image(cuda, call, &g, bf16, call->value[X], call->value[BIAS], false, call->value[Y]);
+    const enum yp_status status = check_activation(call, "transposed_convolution");
+    return status == YP_OK ? to_image(cuda, call, &g, bf16, call->value[X], call->value[BIAS],
+                                      false, call->value[Y])
+                           : status;
 }
 
 enum yp_status nn_cuda_transposed_convolution_vjp(const struct nn_cuda *cuda,
@@ -169,8 +185,8 @@ enum yp_status nn_cuda_transposed_convolution_vjp(const struct nn_cuda *cuda,
 {
     const struct nn_patches g = transposed(call->shape);
     const void *dy = call->gradient[Y];
-    enum yp_status status = YP_OK;
-    if (call->gradient[X] != NULL)
+    enum yp_status status = check_activation(call, "transposed_convolution");
+    if (call->gradient[X] != NULL && status == YP_OK)
         status = to_grid(cuda, call, &g, bf16, dy, NULL, nn_adds(call, X), call->gradient[X]);
     if (status == YP_OK)
         status = to_weights(cuda, call, &g, bf16, dy, call->value[X]);

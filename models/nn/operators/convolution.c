@@ -2,7 +2,9 @@
  * none: y_bijk = bias_k + sum over u, v, c of weights_kuvc x at (i stride - pad + u, j stride - pad
  * + v), which is 0 outside. In memory this is PyTorch's conv2d with channels last. p is (h + 2 pad
  * - r) / stride + 1, rounded down, and q like it. dx is the transposed convolution of dy, dweights
- * the sum of dy times patches, dbias the sum of dy. */
+ * the sum of dy times patches, dbias the sum of dy. Setting "activation", enum nn_activation: y is
+ * that of these sums, and the vector-Jacobian product makes them again; not on a GPU, nor that
+ * product in bf16. */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/convolution.c"
 enum { X, WEIGHTS, BIAS, Y };
@@ -74,7 +76,8 @@ static enum yp_status forward_pass(const struct nn_call *call, bool bf16)
     if (points == NULL || !takes(&patches, false, &g))
         return nn_patches_to_grid(&patches, call->value[X], call->value[WEIGHTS], call->value[BIAS],
                                   false, call->value[Y], call->work);
-    nn_winograd(&g, call->value[X], points, call->value[BIAS], false, call->value[Y], work);
+    nn_winograd(&g, call->value[X], points, call->value[BIAS], patches.activation, false,
+                call->value[Y], work);
     return YP_OK;
 }
 
@@ -85,8 +88,8 @@ static enum yp_status input_vjp(const struct nn_call *call, const struct nn_patc
         return nn_patches_to_image(patches, call->gradient[Y], call->value[WEIGHTS], NULL,
                                    nn_adds(call, X), call->gradient[X], call->work);
     nn_winograd_weights(&g, call->value[WEIGHTS], call->work);
-    nn_winograd(&g, call->gradient[Y], call->work, NULL, nn_adds(call, X), call->gradient[X],
-                (char *)call->work + points_bytes(&g));
+    nn_winograd(&g, call->gradient[Y], call->work, NULL, NN_AS_IT_IS, nn_adds(call, X),
+                call->gradient[X], (char *)call->work + points_bytes(&g));
     return YP_OK;
 }
 
@@ -141,10 +144,17 @@ static size_t wide(const struct nn_shape *shape, int i)
     return nn_aligned(count(shape, i));
 }
 
+static size_t plain_work(const struct nn_shape *shape)
+{
+    return nn_activated_bytes(shape, count(shape, Y));
+}
+
 static size_t work_in(const struct nn_shape *shape, bool bf16)
 {
-    if (!bf16 || !by_float(shape))
-        return passes_bytes(shape, bf16);
+    if (!bf16)
+        return plain_work(shape) + passes_bytes(shape, false);
+    if (!by_float(shape))
+        return passes_bytes(shape, true);
     return (wide(shape, X) + wide(shape, WEIGHTS) + wide(shape, Y)) * sizeof(float) +
            passes_bytes(shape, false);
 }
@@ -221,7 +231,7 @@ static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 }
 
 /* The gradient by the input first, in the place of x. */
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status sums_vjp(const struct nn_call *call, bool bf16)
 {
     if (!bf16 || !by_float(call->shape))
         return vjp_pass(call, bf16);
@@ -246,6 +256,11 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
     return status == YP_OK ? vjp_pass(&parameters, false) : status;
 }
 
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+{
+    return nn_activated_vjp(call, Y, bf16, count(call->shape, Y), forward_in, sums_vjp);
+}
+
 NN_BOTH_TYPES
 
 NN_ON_CUDA_OF(nn_cuda_convolution, nn_cuda_convolution_vjp)
@@ -261,7 +276,7 @@ static double flops(const struct nn_shape *shape, enum nn_pass pass)
 const struct nn_operator nn_convolution = {
     .name = "convolution",
     .dims = "bhwpqrsck",
-    .settings = {"stride", "pad"},
+    .settings = {"stride", "pad", "activation"},
     .tensors = {{"x", "bhwc", .role = NN_INPUT, .adds = true},
                 {"weights", "krsc", .role = NN_PARAMETER, .adds = true},
                 {"bias", "k", .role = NN_PARAMETER, .adds = true, .optional = true},
@@ -271,6 +286,7 @@ const struct nn_operator nn_convolution = {
                {"small", .size = {1, 16, 18, 16, 18, 3, 3, 16, 24}, .setting = {1, 1}},
                {"medium", .size = {1, 32, 32, 32, 32, 3, 3, 128, 128}, .setting = {1, 1}}},
     NN_PLAIN,
+    .plain_work = plain_work,
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work,
                   .prepared = prepared, .prepare = prepare},
@@ -287,6 +303,7 @@ const struct nn_operator nn_convolution = {
 };
 
 #else
+#include "models/nn/activation_plain.inc"
 #include "models/nn/patches_plain.inc"
 
 static void NAME(forward)(const struct nn_call *call)
@@ -296,13 +313,16 @@ static void NAME(forward)(const struct nn_call *call)
     REAL *y = call->value[Y];
     NAME(put_bias)(call->value[BIAS], size[B] * size[P] * size[Q], size[K], y);
     NAME(add_products)(&g, false, call->value[X], y, call->value[WEIGHTS], y);
+    NAME(activate)(call, size[B] * size[P] * size[Q] * size[K], y);
 }
 
 static void NAME(vjp)(const struct nn_call *call)
 {
     const size_t *size = call->shape->size;
     const struct nn_patches g = nn_patches_of(call->shape, size[C], size[K]);
-    REAL *dy = call->gradient[Y], *dx = call->gradient[X], *dweights = call->gradient[WEIGHTS];
+    REAL *dy =
+        NAME(before_activation)(call, Y, size[B] * size[P] * size[Q] * size[K], NAME(forward));
+    REAL *dx = call->gradient[X], *dweights = call->gradient[WEIGHTS];
     memset(dx, 0, size[B] * size[H] * size[W] * size[C] * sizeof *dx);
     memset(dweights, 0, size[K] * size[R] * size[S] * size[C] * sizeof *dweights);
     NAME(add_products)(&g, false, dx, dy, call->value[WEIGHTS], dx);

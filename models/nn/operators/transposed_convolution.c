@@ -3,7 +3,7 @@
  * It is the vector-Jacobian product of a convolution of y by x; in memory PyTorch's
  * conv_transpose2d with channels last. h is (p - 1) stride - 2 pad + r, and w like it. dx is the
  * convolution of dy with the weights, dweights the sum of x times patches of dy, dbias the sum of
- * dy. */
+ * dy. Setting "activation" as of a convolution. */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/transposed_convolution.c"
 enum { X, WEIGHTS, BIAS, Y };
@@ -21,10 +21,21 @@ static struct nn_patches patches_of(const struct nn_shape *shape, bool bf16)
     return patches;
 }
 
+static size_t count(const struct nn_shape *shape)
+{
+    return nn_count(&nn_transposed_convolution, &nn_transposed_convolution.tensors[Y], shape);
+}
+
+static size_t plain_work(const struct nn_shape *shape)
+{
+    return nn_activated_bytes(shape, count(shape));
+}
+
 static size_t work_in(const struct nn_shape *shape, bool bf16)
 {
     const struct nn_patches patches = patches_of(shape, bf16);
-    return nn_most(nn_columns_bytes(patches.b * patches.h * patches.w, patches.c),
+    return (bf16 ? 0 : plain_work(shape)) +
+           nn_most(nn_columns_bytes(patches.b * patches.h * patches.w, patches.c),
                    nn_patches_bytes(&patches));
 }
 
@@ -33,11 +44,14 @@ NN_BOTH_WORKS
 static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
     const struct nn_patches patches = patches_of(call->shape, bf16);
-    return nn_patches_to_image(&patches, call->value[X], call->value[WEIGHTS], call->value[BIAS],
-                               false, call->value[Y], call->work);
+    const enum yp_status status =
+        nn_patches_to_image(&patches, call->value[X], call->value[WEIGHTS], call->value[BIAS],
+                            false, call->value[Y], call->work);
+    nn_activate(patches.activation, call->value[Y], bf16, count(call->shape));
+    return status;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status sums_vjp(const struct nn_call *call, bool bf16)
 {
     const struct nn_patches patches = patches_of(call->shape, bf16);
     const void *dy = call->gradient[Y];
@@ -51,6 +65,11 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
     if (status == YP_OK)
         nn_bias_vjp(call, BIAS, dy, bf16, patches.b * patches.h * patches.w, patches.c, call->work);
     return status;
+}
+
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+{
+    return nn_activated_vjp(call, Y, bf16, count(call->shape), forward_in, sums_vjp);
 }
 
 NN_BOTH_TYPES
@@ -68,7 +87,7 @@ static double flops(const struct nn_shape *shape, enum nn_pass pass)
 const struct nn_operator nn_transposed_convolution = {
     .name = "transposed_convolution",
     .dims = "bhwpqrsck",
-    .settings = {"stride", "pad"},
+    .settings = {"stride", "pad", "activation"},
     .tensors = {{"x", "bpqc", .role = NN_INPUT, .adds = true},
                 {"weights", "crsk", .role = NN_PARAMETER, .adds = true},
                 {"bias", "k", .role = NN_PARAMETER, .adds = true, .optional = true},
@@ -78,6 +97,7 @@ const struct nn_operator nn_transposed_convolution = {
                {"small", .size = {1, 16, 16, 8, 8, 4, 4, 16, 24}, .setting = {2, 1}},
                {"medium", .size = {1, 32, 32, 16, 16, 4, 4, 64, 32}, .setting = {2, 1}}},
     NN_PLAIN,
+    .plain_work = plain_work,
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
@@ -90,6 +110,7 @@ const struct nn_operator nn_transposed_convolution = {
 };
 
 #else
+#include "models/nn/activation_plain.inc"
 #include "models/nn/patches_plain.inc"
 
 static void NAME(forward)(const struct nn_call *call)
@@ -99,13 +120,16 @@ static void NAME(forward)(const struct nn_call *call)
     REAL *y = call->value[Y];
     NAME(put_bias)(call->value[BIAS], size[B] * size[H] * size[W], size[K], y);
     NAME(add_products)(&g, false, y, call->value[X], call->value[WEIGHTS], y);
+    NAME(activate)(call, size[B] * size[H] * size[W] * size[K], y);
 }
 
 static void NAME(vjp)(const struct nn_call *call)
 {
     const size_t *size = call->shape->size;
     const struct nn_patches g = nn_patches_of(call->shape, size[K], size[C]);
-    REAL *dy = call->gradient[Y], *dx = call->gradient[X], *dweights = call->gradient[WEIGHTS];
+    REAL *dy =
+        NAME(before_activation)(call, Y, size[B] * size[H] * size[W] * size[K], NAME(forward));
+    REAL *dx = call->gradient[X], *dweights = call->gradient[WEIGHTS];
     memset(dx, 0, size[B] * size[P] * size[Q] * size[C] * sizeof *dx);
     memset(dweights, 0, size[C] * size[R] * size[S] * size[K] * sizeof *dweights);
     NAME(add_products)(&g, false, dy, dx, call->value[WEIGHTS], dx);

@@ -1,7 +1,6 @@
 /* Winograd's convolutions: tiles to points, a matrix product a point, points to tiles. */
 #include "models/nn/simd/winograd.h"
 
-#include "models/nn/fast.h"
 #include "models/nn/simd/small.h"
 #include "models/nn/simd/unroll.h"
 
@@ -29,9 +28,11 @@ struct window {
     size_t top, bottom, left, right;
 };
 
-/* What becomes of results: bias, or NULL, and whether they are added to what is there. */
+/* What becomes of results: bias, or NULL; their activation; whether they are added to what is
+ * there. */
 struct ending {
     const float *bias;
+    enum nn_activation activation;
     bool add;
 };
 
@@ -207,7 +208,7 @@ static void group_from_points(const struct nn_winograd *g, const struct kernels 
 {
     const size_t first = panel * PANEL, wide = nn_least(PANEL, g->out - first);
     const size_t some = nn_least(GROUP, g->in - from);
-    const struct ending end = {NULL, false};
+    const struct ending end = {.add = false};
     panel_taps taps[GROUP];
     for (size_t i = 0; i < some; i++) {
         const struct window w = window_of_taps(&taps[i][0][0], PANEL);
@@ -355,12 +356,15 @@ static void tile_from_points(const struct pass *s, size_t first, size_t tile, si
                              const float *out)
 {
     struct window w = window_of_y(s->g, s->y, first + tile);
+    const size_t wide = nn_least(PANEL, s->g->out - panel * PANEL);
     struct ending end = s->end;
     w.image += panel * PANEL;
     end.bias = end.bias != NULL ? end.bias + panel * PANEL : NULL;
     s->kernels->from_points[form_of(s->g)](out + panel * s->plan->panel_step + tile * PANEL,
-                                           s->plan->out_step,
-                                           nn_least(PANEL, s->g->out - panel * PANEL), &end, &w);
+                                           s->plan->out_step, wide, &end, &w);
+    for (size_t i = 0; i < w.bottom && end.activation == NN_GELU; i++)
+        for (size_t j = 0; j < w.right; j++)
+            nn_activate(end.activation, w.image + i * w.line + j * w.channels, false, wide);
 }
 
 /* A block by one thread. */
@@ -399,10 +403,10 @@ static void shared_block(const struct pass *s, size_t first, float *in)
 }
 
 void nn_winograd(const struct nn_winograd *g, const float *x, const float *points,
-                 const float *bias, bool add, float *y, void *work)
+                 const float *bias, enum nn_activation activation, bool add, float *y, void *work)
 {
     const struct plan plan = plan_forward(g);
-    const struct pass pass = {g, &plan, best(), x, points, {bias, add}, y};
+    const struct pass pass = {g, &plan, best(), x, points, {bias, activation, add}, y};
     if (plan.shared) {
         for (size_t first = 0; first < plan.tiles; first += plan.block)
             shared_block(&pass, first, work);

@@ -13,8 +13,7 @@
  * stride. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "models/nn/fast.h"
 
 /* Of images (b, h, w) and a grid (b, p, q), p = (h + 1) / 2 with stride 2 and h with stride 1: the
  * convolution y (grid, out) of x (image, in); `back`: its gradient by its input, y (image, out) of
@@ -38,9 +37,10 @@ void nn_winograd_weights(const struct nn_winograd *g, const float *weights, floa
 /* Workspace in bytes, aligned to 64, with as many threads as OpenMP gives now. */
 size_t nn_winograd_bytes(const struct nn_winograd *g);
 
-/* y, plus bias (out) unless that is NULL; added to what is there with `add`. */
+/* y, plus bias (out) unless that is NULL, and of that the activation; added to what is there with
+ * `add`, without one. */
 void nn_winograd(const struct nn_winograd *g, const float *x, const float *points,
-                 const float *bias, bool add, float *y, void *work);
+                 const float *bias, enum nn_activation activation, bool add, float *y, void *work);
 
 /* dweights (out, 3, 3, in) of x (image, in) and dy (grid, out), added to what is there with `add`;
  * not `back`. `points` holds nn_winograd_points() and is overwritten. */
