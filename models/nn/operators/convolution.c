@@ -42,17 +42,12 @@ static bool pays(const struct nn_patches *p, bool back, struct nn_winograd *g)
     return takes(p, back, g) && nn_winograd_pays(g);
 }
 
-static size_t points_bytes(const struct nn_winograd *g)
-{
-    return nn_aligned(sizeof(float) * nn_winograd_points(g));
-}
-
 static size_t work_of(const struct nn_patches *patches, bool back)
 {
     struct nn_winograd g;
-    const size_t tiles = takes(patches, back, &g) ? nn_winograd_bytes(&g) : 0;
-    return pays(patches, back, &g) ? points_bytes(&g) + tiles
-                                   : nn_most(nn_patches_bytes(patches), tiles);
+    const size_t tiles = takes(patches, back, &g) ? nn_winograd_bytes(&g, true) : 0;
+    return nn_most(tiles, pays(patches, back, &g) ? nn_winograd_bytes(&g, false)
+                                                  : nn_patches_bytes(patches));
 }
 
 static size_t passes_bytes(const struct nn_shape *shape, bool bf16)
@@ -66,18 +61,11 @@ static enum yp_status forward_pass(const struct nn_call *call, bool bf16)
 {
     const struct nn_patches patches = patches_of(call->shape, bf16);
     struct nn_winograd g;
-    char *work = call->work;
-    float *points = call->prepared;
-    if (points == NULL && pays(&patches, false, &g)) {
-        points = call->work;
-        work += points_bytes(&g);
-        nn_winograd_weights(&g, call->value[WEIGHTS], points);
-    }
-    if (points == NULL || !takes(&patches, false, &g))
+    if (!(call->prepared != NULL ? takes : pays)(&patches, false, &g))
         return nn_patches_to_grid(&patches, call->value[X], call->value[WEIGHTS], call->value[BIAS],
                                   false, call->value[Y], call->work);
-    nn_winograd(&g, call->value[X], points, call->value[BIAS], patches.activation, false,
-                call->value[Y], work);
+    nn_winograd(&g, call->value[X], call->value[WEIGHTS], call->prepared, call->value[BIAS],
+                patches.activation, false, call->value[Y], call->work);
     return YP_OK;
 }
 
@@ -87,9 +75,8 @@ static enum yp_status input_vjp(const struct nn_call *call, const struct nn_patc
     if (!pays(patches, true, &g))
         return nn_patches_to_image(patches, call->gradient[Y], call->value[WEIGHTS], NULL,
                                    nn_adds(call, X), call->gradient[X], call->work);
-    nn_winograd_weights(&g, call->value[WEIGHTS], call->work);
-    nn_winograd(&g, call->gradient[Y], call->work, NULL, NN_AS_IT_IS, nn_adds(call, X),
-                call->gradient[X], (char *)call->work + points_bytes(&g));
+    nn_winograd(&g, call->gradient[Y], call->value[WEIGHTS], NULL, NULL, NN_AS_IT_IS,
+                nn_adds(call, X), call->gradient[X], call->work);
     return YP_OK;
 }
 
@@ -100,8 +87,7 @@ static enum yp_status weights_vjp(const struct nn_call *call, const struct nn_pa
     struct nn_winograd g;
     if (!pays(patches, false, &g))
         return nn_patches_to_weights(patches, x, dy, add, call->gradient[WEIGHTS], call->work);
-    nn_winograd_gradient(&g, x, dy, add, call->gradient[WEIGHTS], call->work,
-                         (char *)call->work + points_bytes(&g));
+    nn_winograd_gradient(&g, x, dy, add, call->gradient[WEIGHTS], call->work);
     return YP_OK;
 }
 
@@ -176,7 +162,9 @@ static size_t prepared_in(const struct nn_shape *shape, bool bf16)
 {
     const struct nn_patches patches = patches_of(shape, false);
     struct nn_winograd g;
-    return takes(&patches, false, &g) && (!bf16 || by_float(shape)) ? points_bytes(&g) : 0;
+    return takes(&patches, false, &g) && (!bf16 || by_float(shape))
+               ? nn_winograd_points(&g) * sizeof(float)
+               : 0;
 }
 
 static enum yp_status prepare_in(const struct nn_call *call, bool bf16)

@@ -13,7 +13,7 @@
 #define NEAR_2 0.5F /* stride 2 */
 #define FAR_2 1.2F
 
-enum { SIX = 6, WEIGHTS = SIX * SIX, PANEL = 64, GROUP = 16 };
+enum { SIX = 6, WEIGHTS = SIX * SIX, PANEL = 64, ROWS = 16, GROUP = 32 };
 
 /* Tiles of a block: at least, where threads share one at most, and what one thread's may take. */
 enum { LEAST = 12, SHARED = 96, OWN_BYTES = 3 << 18 };
@@ -133,16 +133,21 @@ static struct window window_of_y(const struct nn_winograd *g, const float *y, si
 
 /* -- weights ---------------------------------------------------------------------------------- */
 
+static size_t parts_of(size_t count, size_t part)
+{
+    return (count + part - 1) / part;
+}
+
 static size_t panels_of(size_t channels)
 {
-    return (channels + PANEL - 1) / PANEL;
+    return parts_of(channels, PANEL);
 }
 
 /* Floats from one point to the next: 64 bytes more than a power of two keep the stores of a tile
  * out of one set of the cache. */
 static size_t point_step(size_t rows, size_t columns)
 {
-    return rows * columns + GROUP;
+    return rows * columns + ROWS;
 }
 
 static size_t weight_step(const struct nn_winograd *g)
@@ -174,59 +179,56 @@ static struct window window_of_taps(const float *first, ptrdiff_t tap)
                            .right = 3};
 }
 
-/* Some inputs' weights to a panel's outputs at the points. */
+/* Inputs from `from` on, at most GROUP. */
+static size_t group_at(const struct nn_winograd *g, size_t from)
+{
+    return nn_least(GROUP, g->in - from);
+}
+
+/* A group's weights to a panel's outputs at the points: (WEIGHTS, group, PANEL), `step` floats from
+ * one point to the next. */
 static void group_to_points(const struct nn_winograd *g, const struct kernels *kernels,
-                            const float *weights, size_t panel, size_t from, float *points)
+                            const float *weights, size_t panel, size_t from, float *points,
+                            size_t step)
 {
     const size_t first = panel * PANEL, wide = nn_least(PANEL, g->out - first);
-    const size_t some = nn_least(GROUP, g->in - from);
     panel_taps taps[GROUP];
     for (size_t tap = 0; tap < 9 && !g->back; tap++)
-        kernels->transpose(weights + place_of(g, from, first, tap), 9 * g->in, wide, some, false,
-                           &taps[0][tap][0], 9 * PANEL);
-    for (size_t i = 0; i < some; i++) {
+        kernels->transpose(weights + place_of(g, from, first, tap), 9 * g->in, wide,
+                           group_at(g, from), false, &taps[0][tap][0], 9 * PANEL);
+    for (size_t i = 0; i < group_at(g, from); i++) {
         const struct window w =
             g->back ? window_of_taps(weights + place_of(g, from + i, first, 0), -(ptrdiff_t)g->out)
                     : window_of_taps(&taps[i][0][0], PANEL);
-        kernels->weights_to_points[g->stride - 1](
-            &w, wide, points + (panel * g->in + from + i) * PANEL, weight_step(g));
+        kernels->weights_to_points[g->stride - 1](&w, wide, points + i * PANEL, step);
     }
 }
 
 void nn_winograd_weights(const struct nn_winograd *g, const float *weights, float *points)
 {
-    const size_t groups = (g->in + GROUP - 1) / GROUP;
+    const size_t groups = parts_of(g->in, GROUP);
     const struct kernels *kernels = best();
-    NN_PARALLEL_FOR(
-        g->in * g->out > NN_CHUNK, job, panels_of(g->out) * groups, 1,
-        group_to_points(g, kernels, weights, job / groups, job % groups * GROUP, points));
+    NN_PARALLEL_FOR(g->in * g->out > NN_CHUNK, job, panels_of(g->out) * groups, 1,
+                    group_to_points(g, kernels, weights, job / groups, job % groups * GROUP,
+                                    points + (job / groups * g->in + job % groups * GROUP) * PANEL,
+                                    weight_step(g)));
 }
 
+/* And `some` inputs' back, from their gradient at the points. */
 static void group_from_points(const struct nn_winograd *g, const struct kernels *kernels,
-                              const float *points, size_t panel, size_t from, bool add,
-                              float *weights)
+                              const float *points, size_t step, size_t panel, size_t from,
+                              size_t some, bool add, float *weights)
 {
     const size_t first = panel * PANEL, wide = nn_least(PANEL, g->out - first);
-    const size_t some = nn_least(GROUP, g->in - from);
     const struct ending end = {.add = false};
     panel_taps taps[GROUP];
     for (size_t i = 0; i < some; i++) {
         const struct window w = window_of_taps(&taps[i][0][0], PANEL);
-        kernels->weights_from_points[g->stride - 1](points + (panel * g->in + from + i) * PANEL,
-                                                    weight_step(g), wide, &end, &w);
+        kernels->weights_from_points[g->stride - 1](points + i * PANEL, step, wide, &end, &w);
     }
     for (size_t tap = 0; tap < 9; tap++)
         kernels->transpose(&taps[0][tap][0], 9 * PANEL, some, wide, add,
                            weights + place_of(g, from, first, tap), 9 * g->in);
-}
-
-static void weights_back(const struct nn_winograd *g, const float *points, bool add, float *weights)
-{
-    const size_t groups = (g->in + GROUP - 1) / GROUP;
-    const struct kernels *kernels = best();
-    NN_PARALLEL_FOR(
-        g->in * g->out > NN_CHUNK, job, panels_of(g->out) * groups, 1,
-        group_from_points(g, kernels, points, job / groups, job % groups * GROUP, add, weights));
 }
 
 /* -- passes ----------------------------------------------------------------------------------- */
@@ -246,45 +248,43 @@ bool nn_winograd_pays(const struct nn_winograd *g)
  * in its cache; else all threads share a block. */
 struct plan {
     size_t tiles, block, threads;
-    bool shared;
+    bool shared,
+        passing; /* passing: a group's weights are at their points for its products alone */
     size_t in_step, out_step; /* floats from a point to the next */
     size_t panel_step;        /* from a panel's results to the next one's; 0: they are used up */
 };
-
-static size_t most(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
-static size_t parts_of(size_t count, size_t part)
-{
-    return (count + part - 1) / part;
-}
 
 static void lay_out(const struct nn_winograd *g, struct plan *plan)
 {
     plan->in_step = point_step(plan->block, g->in);
     plan->out_step = point_step(plan->block, PANEL);
-    plan->panel_step = plan->shared ? points_of(g) * plan->out_step : 0;
+    plan->panel_step = plan->shared && !plan->passing ? points_of(g) * plan->out_step : 0;
+}
+
+/* What one thread has of a panel: results, and a group's weights. */
+static size_t panel_floats(const struct nn_winograd *g, const struct plan *plan)
+{
+    return points_of(g) * plan->out_step + WEIGHTS * point_step(GROUP, PANEL);
 }
 
 static size_t plan_floats(const struct nn_winograd *g, const struct plan *plan)
 {
     const size_t panels = plan->shared ? panels_of(g->out) : 1;
-    return points_of(g) * (plan->in_step + panels * plan->out_step);
+    return points_of(g) * plan->in_step + (plan->passing ? plan->threads * panel_floats(g, plan)
+                                                         : points_of(g) * panels * plan->out_step);
 }
 
-/* Blocks of a thread's own read all weights once a block, shared ones write and read all points
- * once: the way that moves less. */
-static struct plan plan_forward(const struct nn_winograd *g)
+static struct plan plan_forward(const struct nn_winograd *g, bool prepared)
 {
     struct plan plan = {.tiles = tiles_of(g), .threads = (size_t)omp_get_max_threads()};
     const size_t tile = points_of(g) * (g->in + PANEL) * sizeof(float);
     const size_t each = parts_of(plan.tiles, plan.threads);
-    const size_t own = parts_of(each, parts_of(each, most(OWN_BYTES / tile, LEAST)));
+    const size_t own = parts_of(each, parts_of(each, nn_most(OWN_BYTES / tile, LEAST)));
     plan.shared = (each < LEAST && plan.threads > 1) ||
                   WEIGHTS * g->in * g->out > 2 * own * points_of(g) * (g->in + g->out);
     plan.block = plan.shared ? parts_of(plan.tiles, parts_of(plan.tiles, SHARED)) : own;
+    plan.passing =
+        plan.shared && !prepared && plan.block == plan.tiles && panels_of(g->out) >= plan.threads;
     lay_out(g, &plan);
     return plan;
 }
@@ -292,18 +292,20 @@ static struct plan plan_forward(const struct nn_winograd *g)
 /* Of the gradient by weights. */
 static struct plan plan_gradient(const struct nn_winograd *g)
 {
-    struct plan plan = {.tiles = tiles_of(g), .shared = true};
+    struct plan plan = {.tiles = tiles_of(g), .threads = (size_t)omp_get_max_threads()};
+    plan.shared = true;
     plan.block = parts_of(plan.tiles, parts_of(plan.tiles, SHARED));
     lay_out(g, &plan);
     return plan;
 }
 
-size_t nn_winograd_bytes(const struct nn_winograd *g)
+size_t nn_winograd_bytes(const struct nn_winograd *g, bool prepared)
 {
-    const struct plan forward = plan_forward(g), gradient = plan_gradient(g);
-    const size_t own = plan_floats(g, &forward) * (forward.shared ? 1 : forward.threads);
-    const size_t all = plan_floats(g, &gradient);
-    return nn_aligned((most(own, all)) * sizeof(float));
+    const struct plan forward = plan_forward(g, prepared), gradient = plan_gradient(g);
+    const size_t own = plan_floats(g, &forward) * (forward.shared ? 1 : forward.threads) +
+                       (prepared || forward.passing ? 0 : nn_winograd_points(g));
+    const size_t all = plan_floats(g, &gradient) + gradient.threads * panel_floats(g, &gradient);
+    return nn_aligned((prepared ? own : nn_most(own, all)) * sizeof(float));
 }
 
 /* A pass's arrays: of a block, x at its points (point, tile, in), and what is beside it, panel by
@@ -312,7 +314,7 @@ struct pass {
     const struct nn_winograd *g;
     const struct plan *plan;
     const struct kernels *kernels;
-    const float *x, *points;
+    const float *x, *weights;
     struct ending end;
     float *y;
 };
@@ -330,26 +332,34 @@ static size_t last_of(const struct nn_winograd *g, size_t weights)
     return weights < SIX - 1 ? weights : forms[form_of(g)].along - 1;
 }
 
-/* The products of a panel that have the same weights. */
+/* A panel's products with one point's weights (some, PANEL), of inputs from `from` on. */
 static void products_at(const struct pass *s, size_t count, size_t weights, size_t panel,
-                        const float *in, float *out)
+                        const float *b, size_t from, size_t some, const float *in, float *out)
 {
-    const size_t c = s->g->in, along = forms[form_of(s->g)].along;
+    const size_t along = forms[form_of(s->g)].along;
     struct nn_small_product product = {.m = count,
                                        .n = nn_least(PANEL, s->g->out - panel * PANEL),
-                                       .k = c,
-                                       .a_row = c,
+                                       .k = some,
+                                       .a_row = s->g->in,
                                        .a_column = 1,
-                                       .b = s->points + weights * weight_step(s->g) +
-                                            panel * c * PANEL,
+                                       .b = b,
                                        .b_row = PANEL,
-                                       .c_row = PANEL};
+                                       .c_row = PANEL,
+                                       .add = from > 0};
     for (size_t i = weights / SIX; i <= last_of(s->g, weights / SIX); i++)
         for (size_t j = weights % SIX; j <= last_of(s->g, weights % SIX); j++) {
-            product.a = in + (i * along + j) * s->plan->in_step;
+            product.a = in + (i * along + j) * s->plan->in_step + from;
             product.c = out + panel * s->plan->panel_step + (i * along + j) * s->plan->out_step;
             nn_small_product(&product);
         }
+}
+
+/* The same of all inputs, whose weights are at the points. */
+static void all_products_at(const struct pass *s, size_t count, size_t weights, size_t panel,
+                            const float *in, float *out)
+{
+    const float *b = s->weights + weights * weight_step(s->g) + panel * s->g->in * PANEL;
+    products_at(s, count, weights, panel, b, 0, s->g->in, in, out);
 }
 
 static void tile_from_points(const struct pass *s, size_t first, size_t tile, size_t panel,
@@ -376,7 +386,7 @@ static void own_block(const struct pass *s, size_t first, float *in)
         tile_to_points(s, first, tile, in);
     for (size_t panel = 0; panel < panels_of(s->g->out); panel++) {
         for (size_t weights = 0; weights < WEIGHTS; weights++)
-            products_at(s, count, weights, panel, in, out);
+            all_products_at(s, count, weights, panel, in, out);
         for (size_t tile = 0; tile < count; tile++)
             tile_from_points(s, first, tile, panel, out);
     }
@@ -395,27 +405,65 @@ static void shared_block(const struct pass *s, size_t first, float *in)
             tile_to_points(s, first, tile, in);
 #pragma omp for schedule(dynamic)
         for (size_t job = WEIGHTS * panels; job > 0; job--) /* what takes longest first */
-            products_at(s, count, (job - 1) / panels, (job - 1) % panels, in, out);
+            all_products_at(s, count, (job - 1) / panels, (job - 1) % panels, in, out);
 #pragma omp for schedule(static)
         for (size_t job = 0; job < count * panels; job++)
             tile_from_points(s, first, job / panels, job % panels, out);
     }
 }
 
-void nn_winograd(const struct nn_winograd *g, const float *x, const float *points,
-                 const float *bias, enum nn_activation activation, bool add, float *y, void *work)
+/* All tiles' results for a panel; its weights pass through the thread's cache. */
+static void passing_panel(const struct pass *s, size_t panel, const float *in, float *out)
 {
-    const struct plan plan = plan_forward(g);
-    const struct pass pass = {g, &plan, best(), x, points, {bias, activation, add}, y};
-    if (plan.shared) {
-        for (size_t first = 0; first < plan.tiles; first += plan.block)
-            shared_block(&pass, first, work);
+    const size_t step = point_step(GROUP, PANEL);
+    float *points = out + points_of(s->g) * s->plan->out_step;
+    for (size_t from = 0; from < s->g->in; from += GROUP) {
+        group_to_points(s->g, s->kernels, s->weights, panel, from, points, step);
+        for (size_t weights = 0; weights < WEIGHTS; weights++)
+            products_at(s, s->plan->tiles, weights, panel, points + weights * step, from,
+                        group_at(s->g, from), in, out);
+    }
+    for (size_t tile = 0; tile < s->plan->tiles; tile++)
+        tile_from_points(s, 0, tile, panel, out);
+}
+
+static void passing_block(const struct pass *s, float *in)
+{
+    const size_t panels = panels_of(s->g->out), each = panel_floats(s->g, s->plan);
+    float *out = in + points_of(s->g) * s->plan->in_step;
+#pragma omp parallel
+    {
+#pragma omp for schedule(static)
+        for (size_t tile = 0; tile < s->plan->tiles; tile++)
+            tile_to_points(s, 0, tile, in);
+#pragma omp for schedule(dynamic)
+        for (size_t panel = 0; panel < panels; panel++)
+            passing_panel(s, panel, in, out + (size_t)omp_get_thread_num() * each);
+    }
+}
+
+void nn_winograd(const struct nn_winograd *g, const float *x, const float *weights,
+                 const float *points, const float *bias, enum nn_activation activation, bool add,
+                 float *y, void *work)
+{
+    const struct plan plan = plan_forward(g, points != NULL);
+    struct pass pass = {g, &plan, best(), x, weights, {bias, activation, add}, y};
+    float *own = work;
+    if (plan.passing) {
+        passing_block(&pass, work);
         return;
     }
+    if (points == NULL) {
+        nn_winograd_weights(g, weights, work);
+        points = work;
+        own += nn_winograd_points(g);
+    }
+    pass.weights = points;
+    for (size_t first = 0; first < plan.tiles && plan.shared; first += plan.block)
+        shared_block(&pass, first, own);
     NN_PARALLEL_FOR(
-        plan.threads > 1, first, plan.tiles, plan.block,
-        own_block(&pass, first,
-                  (float *)work + (size_t)omp_get_thread_num() * plan_floats(g, &plan)));
+        plan.threads > 1, first, plan.shared ? 0 : plan.tiles, plan.block,
+        own_block(&pass, first, own + (size_t)omp_get_thread_num() * plan_floats(g, &plan)));
 }
 
 /* -- the gradient by weights ------------------------------------------------------------------ */
@@ -432,37 +480,44 @@ static void tile_across_points(const struct pass *s, size_t first, size_t tile, 
     }
 }
 
-/* points (in, PANEL) += in^T out, over the tiles of a block and the points of the same weights. */
-static void add_products(const struct pass *s, size_t count, size_t weights, size_t panel,
-                         const float *in, const float *out, float *points, bool add)
+/* Of a block, the gradient of some inputs' weights to a panel: in^T out at each of their points,
+ * and from there to the taps. */
+static void add_group(const struct pass *s, size_t count, size_t panel, size_t from, size_t some,
+                      const float *in, const float *out, float *points, bool add, float *dweights)
 {
-    const size_t c = s->g->in, along = forms[form_of(s->g)].along;
-    struct nn_small_product product = {.m = c,
+    const size_t along = forms[form_of(s->g)].along, step = point_step(GROUP, PANEL);
+    struct nn_small_product product = {.m = some,
                                        .n = nn_least(PANEL, s->g->out - panel * PANEL),
                                        .k = count,
                                        .a_row = 1,
-                                       .a_column = c,
+                                       .a_column = s->g->in,
                                        .b_row = PANEL,
-                                       .c =
-                                           points + weights * weight_step(s->g) + panel * c * PANEL,
-                                       .c_row = PANEL,
-                                       .add = add};
-    for (size_t i = weights / SIX; i <= last_of(s->g, weights / SIX); i++)
-        for (size_t j = weights % SIX; j <= last_of(s->g, weights % SIX); j++) {
-            product.a = in + (i * along + j) * s->plan->in_step;
-            product.b = out + panel * s->plan->panel_step + (i * along + j) * s->plan->out_step;
-            nn_small_product(&product);
-            product.add = true;
-        }
+                                       .c_row = PANEL};
+    for (size_t weights = 0; weights < WEIGHTS; weights++) {
+        product.c = points + weights * step;
+        product.add = false;
+        for (size_t i = weights / SIX; i <= last_of(s->g, weights / SIX); i++)
+            for (size_t j = weights % SIX; j <= last_of(s->g, weights % SIX); j++) {
+                product.a = in + (i * along + j) * s->plan->in_step + from;
+                product.b = out + panel * s->plan->panel_step + (i * along + j) * s->plan->out_step;
+                nn_small_product(&product);
+                product.add = true;
+            }
+    }
+    group_from_points(s->g, s->kernels, points, step, panel, from, some, add, dweights);
 }
 
 void nn_winograd_gradient(const struct nn_winograd *g, const float *x, const float *dy, bool add,
-                          float *dweights, float *points, void *work)
+                          float *dweights, void *work)
 {
     const struct plan plan = plan_gradient(g);
     const struct pass pass = {.g = g, .plan = &plan, .kernels = best(), .x = x};
-    const size_t panels = panels_of(g->out);
-    float *in = work, *out = in + points_of(g) * plan.in_step;
+    const size_t panels = panels_of(g->out), each = panel_floats(g, &plan);
+    size_t group = GROUP; /* smaller ones where threads are many */
+    while (group > 8 && panels * parts_of(g->in, group) < 2 * plan.threads)
+        group /= 2;
+    const size_t groups = parts_of(g->in, group);
+    float *in = work, *out = in + points_of(g) * plan.in_step, *own = in + plan_floats(g, &plan);
     for (size_t first = 0; first < plan.tiles; first += plan.block) {
         const size_t count = nn_least(plan.block, plan.tiles - first);
 #pragma omp parallel
@@ -473,10 +528,10 @@ void nn_winograd_gradient(const struct nn_winograd *g, const float *x, const flo
                 tile_across_points(&pass, first, tile, dy, out);
             }
 #pragma omp for schedule(dynamic)
-            for (size_t job = WEIGHTS * panels; job > 0; job--) /* what takes longest first */
-                add_products(&pass, count, (job - 1) / panels, (job - 1) % panels, in, out, points,
-                             first > 0);
+            for (size_t job = 0; job < panels * groups; job++)
+                add_group(&pass, count, job / groups, job % groups * group,
+                          nn_least(group, g->in - job % groups * group), in, out,
+                          own + (size_t)omp_get_thread_num() * each, add || first > 0, dweights);
         }
     }
-    weights_back(g, points, add, dweights);
 }

@@ -34,15 +34,17 @@ size_t nn_winograd_points(const struct nn_winograd *g);
 /* From weights (out, 3, 3, in); `back`: (in, 3, 3, out). */
 void nn_winograd_weights(const struct nn_winograd *g, const float *weights, float *points);
 
-/* Workspace in bytes, aligned to 64, with as many threads as OpenMP gives now. */
-size_t nn_winograd_bytes(const struct nn_winograd *g);
+/* Workspace in bytes, aligned to 64, with as many threads as OpenMP gives now: of nn_winograd()
+ * with prepared points, or of that without and of nn_winograd_gradient(). */
+size_t nn_winograd_bytes(const struct nn_winograd *g, bool prepared);
 
 /* y, plus bias (out) unless that is NULL, and of that the activation; added to what is there with
- * `add`, without one. */
-void nn_winograd(const struct nn_winograd *g, const float *x, const float *points,
-                 const float *bias, enum nn_activation activation, bool add, float *y, void *work);
+ * `add`, without one. With `points`, what nn_winograd_weights() wrote; NULL: from `weights`. */
+void nn_winograd(const struct nn_winograd *g, const float *x, const float *weights,
+                 const float *points, const float *bias, enum nn_activation activation, bool add,
+                 float *y, void *work);
 
 /* dweights (out, 3, 3, in) of x (image, in) and dy (grid, out), added to what is there with `add`;
- * not `back`. `points` holds nn_winograd_points() and is overwritten. */
+ * not `back`. */
 void nn_winograd_gradient(const struct nn_winograd *g, const float *x, const float *dy, bool add,
-                          float *dweights, float *points, void *work);
+                          float *dweights, void *work);
