@@ -46,8 +46,8 @@ static size_t work_of(const struct nn_patches *patches, bool back)
 {
     struct nn_winograd g;
     const size_t tiles = takes(patches, back, &g) ? nn_winograd_bytes(&g, true) : 0;
-    return nn_most(tiles, pays(patches, back, &g) ? nn_winograd_bytes(&g, false)
-                                                  : nn_patches_bytes(patches));
+    const size_t all = pays(patches, back, &g) ? nn_winograd_bytes(&g, false) : 0;
+    return nn_most(nn_most(tiles, all), all == 0 || g.stride > 1 ? nn_patches_bytes(patches) : 0);
 }
 
 static size_t passes_bytes(const struct nn_shape *shape, bool bf16)
@@ -85,7 +85,7 @@ static enum yp_status weights_vjp(const struct nn_call *call, const struct nn_pa
     const void *x = call->value[X], *dy = call->gradient[Y];
     const bool add = nn_adds(call, WEIGHTS);
     struct nn_winograd g;
-    if (!pays(patches, false, &g))
+    if (patches->stride > 1 || !pays(patches, false, &g)) /* stride 2 would be no faster */
         return nn_patches_to_weights(patches, x, dy, add, call->gradient[WEIGHTS], call->work);
     nn_winograd_gradient(&g, x, dy, add, call->gradient[WEIGHTS], call->work);
     return YP_OK;

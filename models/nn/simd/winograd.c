@@ -13,7 +13,7 @@
 #define NEAR_2 0.5F /* stride 2 */
 #define FAR_2 1.2F
 
-enum { SIX = 6, WEIGHTS = SIX * SIX, PANEL = 64, ROWS = 16, GROUP = 32 };
+enum { SIX = 6, WEIGHTS = SIX * SIX, PANEL = 64, ROWS = 16, GROUP = 48 };
 
 /* Tiles of a block: at least, where threads share one at most, and what one thread's may take. */
 enum { LEAST = 12, SHARED = 96, OWN_BYTES = 3 << 18 };
@@ -36,17 +36,18 @@ struct ending {
     bool add;
 };
 
-/* By form. Of x, of dy and of results. */
+/* By form. Of x and of results. */
 enum { SAME, DOWN, UP, FORMS };
 struct kernels {
     void (*to_points[FORMS])(const struct window *w, size_t n, float *points, size_t step);
-    void (*across_points[UP])(const struct window *w, size_t n, float *points, size_t step);
     void (*from_points[FORMS])(const float *points, size_t step, size_t n, const struct ending *end,
                                const struct window *w);
     /* By stride - 1; windows of 3 x 3 taps. */
     void (*weights_to_points[2])(const struct window *w, size_t n, float *points, size_t step);
-    void (*weights_from_points[2])(const float *points, size_t step, size_t n,
-                                   const struct ending *end, const struct window *w);
+    /* For the gradient by weights: dy, and from the points to taps. */
+    void (*across_points)(const struct window *w, size_t n, float *points, size_t step);
+    void (*weights_from_points)(const float *points, size_t step, size_t n,
+                                const struct ending *end, const struct window *w);
     /* to (columns, rows) = from (rows, columns) transposed, or added to it. */
     void (*transpose)(const float *from, size_t from_row, size_t rows, size_t columns, bool add,
                       float *to, size_t to_row);
@@ -224,7 +225,7 @@ static void group_from_points(const struct nn_winograd *g, const struct kernels 
     panel_taps taps[GROUP];
     for (size_t i = 0; i < some; i++) {
         const struct window w = window_of_taps(&taps[i][0][0], PANEL);
-        kernels->weights_from_points[g->stride - 1](points + i * PANEL, step, wide, &end, &w);
+        kernels->weights_from_points(points + i * PANEL, step, wide, &end, &w);
     }
     for (size_t tap = 0; tap < 9; tap++)
         kernels->transpose(&taps[0][tap][0], 9 * PANEL, some, wide, add,
@@ -241,7 +242,7 @@ bool nn_winograd_takes(const struct nn_winograd *g)
 bool nn_winograd_pays(const struct nn_winograd *g)
 {
     /* With stride 2 a tile saves but 63 multiplications of 144. */
-    return nn_winograd_takes(g) && (g->stride == 1 || tiles_of(g) >= 32);
+    return nn_winograd_takes(g) && (g->stride == 1 || tiles_of(g) >= 96);
 }
 
 /* Tiles at once. Where there are enough, each thread has blocks of its own, and what it makes stays
@@ -283,8 +284,9 @@ static struct plan plan_forward(const struct nn_winograd *g, bool prepared)
     plan.shared = (each < LEAST && plan.threads > 1) ||
                   WEIGHTS * g->in * g->out > 2 * own * points_of(g) * (g->in + g->out);
     plan.block = plan.shared ? parts_of(plan.tiles, parts_of(plan.tiles, SHARED)) : own;
-    plan.passing =
-        plan.shared && !prepared && plan.block == plan.tiles && panels_of(g->out) >= plan.threads;
+    plan.passing = plan.shared && !prepared && plan.block == plan.tiles &&
+                   points_of(g) * plan.tiles * PANEL * sizeof(float) <= OWN_BYTES &&
+                   panels_of(g->out) >= plan.threads;
     lay_out(g, &plan);
     return plan;
 }
@@ -302,10 +304,11 @@ static struct plan plan_gradient(const struct nn_winograd *g)
 size_t nn_winograd_bytes(const struct nn_winograd *g, bool prepared)
 {
     const struct plan forward = plan_forward(g, prepared), gradient = plan_gradient(g);
+    const bool also = !prepared && g->stride == 1;
     const size_t own = plan_floats(g, &forward) * (forward.shared ? 1 : forward.threads) +
                        (prepared || forward.passing ? 0 : nn_winograd_points(g));
     const size_t all = plan_floats(g, &gradient) + gradient.threads * panel_floats(g, &gradient);
-    return nn_aligned((prepared ? own : nn_most(own, all)) * sizeof(float));
+    return nn_aligned((also ? nn_most(own, all) : own) * sizeof(float));
 }
 
 /* A pass's arrays: of a block, x at its points (point, tile, in), and what is beside it, panel by
@@ -474,18 +477,18 @@ static void tile_across_points(const struct pass *s, size_t first, size_t tile, 
     for (size_t panel = 0; panel < panels_of(s->g->out); panel++) {
         struct window w = window_of_y(s->g, dy, first + tile);
         w.image += panel * PANEL;
-        s->kernels->across_points[form_of(s->g)](&w, nn_least(PANEL, s->g->out - panel * PANEL),
-                                                 out + panel * s->plan->panel_step + tile * PANEL,
-                                                 s->plan->out_step);
+        s->kernels->across_points(&w, nn_least(PANEL, s->g->out - panel * PANEL),
+                                  out + panel * s->plan->panel_step + tile * PANEL,
+                                  s->plan->out_step);
     }
 }
 
-/* Of a block, the gradient of some inputs' weights to a panel: in^T out at each of their points,
+/* Of a block, the gradient of some inputs' weights to a panel: in^T out at each point,
  * and from there to the taps. */
 static void add_group(const struct pass *s, size_t count, size_t panel, size_t from, size_t some,
                       const float *in, const float *out, float *points, bool add, float *dweights)
 {
-    const size_t along = forms[form_of(s->g)].along, step = point_step(GROUP, PANEL);
+    const size_t step = point_step(GROUP, PANEL);
     struct nn_small_product product = {.m = some,
                                        .n = nn_least(PANEL, s->g->out - panel * PANEL),
                                        .k = count,
@@ -493,16 +496,11 @@ static void add_group(const struct pass *s, size_t count, size_t panel, size_t f
                                        .a_column = s->g->in,
                                        .b_row = PANEL,
                                        .c_row = PANEL};
-    for (size_t weights = 0; weights < WEIGHTS; weights++) {
-        product.c = points + weights * step;
-        product.add = false;
-        for (size_t i = weights / SIX; i <= last_of(s->g, weights / SIX); i++)
-            for (size_t j = weights % SIX; j <= last_of(s->g, weights % SIX); j++) {
-                product.a = in + (i * along + j) * s->plan->in_step + from;
-                product.b = out + panel * s->plan->panel_step + (i * along + j) * s->plan->out_step;
-                nn_small_product(&product);
-                product.add = true;
-            }
+    for (size_t point = 0; point < WEIGHTS; point++) {
+        product.a = in + point * s->plan->in_step + from;
+        product.b = out + panel * s->plan->panel_step + point * s->plan->out_step;
+        product.c = points + point * step;
+        nn_small_product(&product);
     }
     group_from_points(s->g, s->kernels, points, step, panel, from, some, add, dweights);
 }

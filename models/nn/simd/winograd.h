@@ -45,6 +45,6 @@ void nn_winograd(const struct nn_winograd *g, const float *x, const float *weigh
                  float *y, void *work);
 
 /* dweights (out, 3, 3, in) of x (image, in) and dy (grid, out), added to what is there with `add`;
- * not `back`. */
+ * stride 1, not `back`. */
 void nn_winograd_gradient(const struct nn_winograd *g, const float *x, const float *dy, bool add,
                           float *dweights, void *work);
