@@ -25,9 +25,9 @@ static void add_model(struct refiner_plan *plan, const struct nn_model *model)
 {
     const struct nn_model_bytes *b = nn_model_bytes(model);
     plan->frozen += b->constants;
-    plan->copies += b->copies;
+    plan->copies += b->copies + b->prepared;
     plan->activations += b->kept;
-    plan->transients += b->arena - b->constants - b->copies - b->kept;
+    plan->transients += b->arena - b->constants - b->copies - b->prepared - b->kept;
     plan->total += b->arena;
     plan->flops += nn_model_flops(model);
 }

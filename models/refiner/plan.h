@@ -14,7 +14,7 @@ struct refiner_plan {
     size_t gradients;   /* the same */
     size_t optimiser;   /* AdamW's two moments, each the same */
     size_t frozen;      /* images, targets and what is not trained */
-    size_t copies;      /* weights in bf16 */
+    size_t copies;      /* weights in bf16, and as versions prepare them */
     size_t activations; /* that wait for the backward pass */
     size_t transients;  /* other activations and gradients of them, workspace of operators, gaps */
     size_t host;        /* descriptions, on the CPU */
