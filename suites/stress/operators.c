@@ -73,7 +73,7 @@ static const struct {
     {"attention", {"channels", .size = {1, 33, 2, 128}, .setting = {1}}},
     {"attention", {"unmasked", .size = {1, 65, 1, 5}, .setting = {0}}},
     {"attention", {"wide", .size = {1, 4, 1, 129}, .setting = {1}}},
-    {"convolution", {"tiles", .size = {3, 9, 7, 9, 7, 3, 3, 37, 70}, .setting = {1, 1}}},
+    {"convolution", {"tiles", .size = {3, 9, 7, 9, 7, 3, 3, 70, 130}, .setting = {1, 1}}},
     {"convolution", {"many", .size = {2, 42, 38, 42, 38, 3, 3, 16, 16}, .setting = {1, 1}}},
     {"convolution", {"halved", .size = {2, 47, 57, 24, 29, 3, 3, 17, 70}, .setting = {2, 1}}},
     {"convolution", {"few", .size = {1, 9, 7, 5, 4, 3, 3, 17, 18}, .setting = {2, 1}}},

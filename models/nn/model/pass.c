@@ -5,6 +5,7 @@
 #include "models/nn/cuda/on_cuda.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 enum yp_status nn_model_plan(struct nn_model *model, enum nn_model_pass pass)
 {
@@ -35,10 +36,26 @@ double nn_model_flops(const struct nn_model *model)
     return flops;
 }
 
+/* Asks for large pages, where the system gives some on request: steps go through many places of the
+ * arena at once, more than a processor keeps small pages' addresses of. */
+static void ask_for_large_pages(const struct nn_model *model)
+{
+#ifdef MADV_HUGEPAGE
+    const uintptr_t page = (uintptr_t)2 << 20, at = (uintptr_t)model->arena;
+    const uintptr_t first = (at + page - 1) / page * page;
+    const uintptr_t end = (at + model->bytes.arena) / page * page;
+    if (first < end && yp_device_memory_kind(model->o.device) == YP_HOST)
+        madvise(model->arena + (first - at), end - first, MADV_HUGEPAGE); /* else small ones */
+#else
+    (void)model;
+#endif
+}
+
 void nn_model_bind(struct nn_model *model, void *arena)
 {
     model->arena = arena;
     model->copied = false;
+    ask_for_large_pages(model);
 }
 
 static void *at_piece(const struct nn_model *model, int piece)
