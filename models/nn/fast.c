@@ -50,7 +50,7 @@ NN_LOOPS relu_loops(bool bf16, void *y, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         float value = nn_get(y, i, bf16);
-        nn_put(y, i, value > 0 ? value : 0, bf16);
+        nn_put(y, i, value < 0 ? 0 : value, bf16);
     }
 }
 NN_TYPED_KERNEL(relu, (void *y, size_t n), (y, n))

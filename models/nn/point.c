@@ -259,8 +259,10 @@ static enum yp_status check_read(const struct nn_point *p, int i, bool cotangent
     bool same = true;
     if (tensor->type != NN_REAL)
         same = memcmp(now, p->oracle.value[i], count * nn_type_bytes(type)) == 0;
-    for (size_t k = 0; k < count && tensor->type == NN_REAL; k++)
-        same = same && (double)nn_load(now, type, k) == drawn[k];
+    for (size_t k = 0; k < count && tensor->type == NN_REAL; k++) {
+        const double is = (double)nn_load(now, type, k);
+        same = same && (is == drawn[k] || (isnan(is) && isnan(drawn[k])));
+    }
     return same ? YP_OK
                 : yp_set_error(YP_INVALID, "operator %s in %s wrote to %s, which it may only read",
                                p->op->name, nn_precision_name(p->version->precision), tensor->name);

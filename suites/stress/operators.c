@@ -404,3 +404,35 @@ YP_TEST(operators, indices, .tags = "stress small",
     }
     nn_point_destroy(c.p);
 }
+
+/* -- what is no number ------------------------------------------------------------------------- */
+
+static bool takes_input(const struct yp_case *t)
+{
+    const struct nn_operator *op = nn_operator(yp_string(t, "operator"));
+    return op->tensors[0].role == NN_INPUT && operators_has(t);
+}
+
+/* A NaN of the first input comes out, and is not turned into a number. */
+YP_TEST(operators, not_a_number, .tags = "stress small",
+        .axes = OPERATORS_AXES(operators_shapes_only, "odd"), .devices = "cpu cuda",
+        .filter = takes_input, .parallel = true)
+{
+    struct calls c = {.t = t,
+                      .p = operators_point(t, yp_string(t, "operator"), yp_string(t, "shape"))};
+    const struct nn_operator *op = c.p->op;
+    const float wide = NAN;
+    const uint16_t narrow = 0x7fc0;
+    const bool bf16 = nn_value_type(op, c.p->version, 0) == NN_BFLOAT16;
+    const size_t bytes = bf16 ? sizeof narrow : sizeof wide, middle = count_at(&c, 0) / 2;
+    size_t found = 0;
+    ((double *)c.p->oracle.value[0])[middle] = NAN; /* it is what may not change */
+    yp_ok(t, yp_device_copy(yp_device(t), (char *)c.p->fast.value[0] + middle * bytes,
+                            bf16 ? (const void *)&narrow : (const void *)&wide, bytes));
+    run(&c, NN_FORWARD, -1, -1);
+    for (int i = 0; i < nn_tensors(op); i++)
+        for (size_t k = 0; op->tensors[i].role == NN_OUTPUT && k < count_at(&c, i); k++)
+            found += isnan(c.p->got[i][k]) ? 1 : 0;
+    yp_expect(t, found > 0, "%s: all of its results are numbers", op->name);
+    nn_point_destroy(c.p);
+}

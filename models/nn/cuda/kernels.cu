@@ -51,7 +51,7 @@ YPK_KERNEL(line_kernel, struct nn_cuda_line, job, THREADS)
 {
     EVERY_ELEMENT(i, job.n)
     {
-        float x = nn_get(job.x, i, job.bf16), value = x > 0 ? x : 0;
+        float x = nn_get(job.x, i, job.bf16), value = x < 0 ? 0 : x;
         if (job.function == NN_CUDA_GELU)
             value = x * normal_below(x);
         nn_put(job.y, i, value, job.bf16);
@@ -62,7 +62,7 @@ YPK_KERNEL(line_vjp_kernel, struct nn_cuda_line, job, THREADS)
 {
     EVERY_ELEMENT(i, job.n)
     {
-        float x = nn_get(job.x, i, job.bf16), slope = x > 0 ? 1 : 0;
+        float x = nn_get(job.x, i, job.bf16), slope = x <= 0 ? 0 : 1;
         if (job.function == NN_CUDA_GELU)
             slope = normal_below(x) + x * 0.39894228F * expf(-0.5F * x * x);
         slope *= nn_get(job.dy, i, job.bf16);

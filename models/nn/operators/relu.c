@@ -1,4 +1,4 @@
-/* y (n) = max(x, 0). dx = dy where x > 0, else 0, at 0, too. */
+/* y (n) = max(x, 0). dx = dy where x > 0, else 0, at 0, too. NaN stays NaN, and its dx is dy. */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/relu.c"
 enum { X, Y };
@@ -12,7 +12,7 @@ NN_LOOPS values_loops(bool bf16, const void *x, size_t n, void *restrict y)
 {
     for (size_t i = 0; i < n; i++) {
         float value = nn_get(x, i, bf16);
-        nn_put(y, i, value > 0 ? value : 0, bf16);
+        nn_put(y, i, value < 0 ? 0 : value, bf16);
     }
 }
 NN_TYPED_KERNEL(values, (const void *x, size_t n, void *y), (x, n, y))
@@ -21,7 +21,7 @@ NN_LOOPS slopes_loops(bool bf16, const void *x, const void *dy, size_t n, bool a
                       void *restrict dx)
 {
     for (size_t i = 0; i < n; i++) {
-        float slope = nn_get(x, i, bf16) > 0 ? nn_get(dy, i, bf16) : 0;
+        float slope = nn_get(x, i, bf16) <= 0 ? 0 : nn_get(dy, i, bf16);
         nn_put(dx, i, add ? nn_get(dx, i, bf16) + slope : slope, bf16);
     }
 }
@@ -55,7 +55,7 @@ static void NAME(forward)(const struct nn_call *call)
     const REAL *x = call->value[X];
     REAL *y = call->value[Y];
     for (size_t i = 0; i < call->shape->size[N]; i++)
-        y[i] = x[i] > 0 ? x[i] : 0;
+        y[i] = x[i] < 0 ? 0 : x[i];
 }
 
 static void NAME(vjp)(const struct nn_call *call)
@@ -63,6 +63,6 @@ static void NAME(vjp)(const struct nn_call *call)
     const REAL *x = call->value[X], *dy = call->gradient[Y];
     REAL *dx = call->gradient[X];
     for (size_t i = 0; i < call->shape->size[N]; i++)
-        dx[i] = x[i] > 0 ? dy[i] : 0;
+        dx[i] = x[i] <= 0 ? 0 : dy[i];
 }
 #endif
