@@ -259,9 +259,10 @@ static void check_error(struct yp_case *t, enum vit_frozen frozen, enum nn_preci
     vit_destroy(oracle.vit);
 }
 
+/* Up to 1.7e-6 and 6.2e-6 by instruction set and compiler. */
 YP_TEST(vit, precision, .tags = "stress small", .parallel = true, .devices = "cpu cuda",
         .axes = YP_AXES(yp_axis_string("frozen", "float", "int8")),
-        .budgets = YP_BUDGETS(yp_max_value("loss error", 1e-6),
+        .budgets = YP_BUDGETS(yp_max_value("loss error", 3e-6),
                               yp_max_value("gradient error", 1e-5)))
 {
     check_error(t, strcmp(yp_string(t, "frozen"), "int8") == 0 ? VIT_INT8_WEIGHTS : VIT_FLOAT,
@@ -310,7 +311,7 @@ YP_TEST(vit, recompute, .tags = "stress small", .parallel = true, .devices = "cp
 /* Where the device's memory holds the encoder and not the head, the head runs on the CPU: the same
  * losses and gradient but for the order of sums, unless that is not allowed. */
 YP_TEST(vit, head_falls_back, .tags = "stress small", .devices = "cuda",
-        .budgets = YP_BUDGETS(yp_max_value("loss error", 1e-6),
+        .budgets = YP_BUDGETS(yp_max_value("loss error", 3e-6),
                               yp_max_value("gradient error", 3e-6)))
 {
     struct vit_options o = middling(t);
