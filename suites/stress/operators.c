@@ -413,26 +413,46 @@ static bool takes_input(const struct yp_case *t)
     return op->tensors[0].role == NN_INPUT && operators_has(t);
 }
 
-/* A NaN of the first input comes out, and is not turned into a number. */
-YP_TEST(operators, not_a_number, .tags = "stress small",
-        .axes = OPERATORS_AXES(operators_shapes_only, "odd"), .devices = "cpu cuda",
-        .filter = takes_input, .parallel = true)
+/* A NaN of the first input comes out, and is not turned into a number by the operator. */
+static void check_not_a_number(struct yp_case *t, struct nn_point *p)
 {
-    struct calls c = {.t = t,
-                      .p = operators_point(t, yp_string(t, "operator"), yp_string(t, "shape"))};
-    const struct nn_operator *op = c.p->op;
+    struct calls c = {.t = t, .p = p};
+    const struct nn_operator *op = p->op;
     const float wide = NAN;
     const uint16_t narrow = 0x7fc0;
-    const bool bf16 = nn_value_type(op, c.p->version, 0) == NN_BFLOAT16;
+    const bool bf16 = nn_value_type(op, p->version, 0) == NN_BFLOAT16;
     const size_t bytes = bf16 ? sizeof narrow : sizeof wide, middle = count_at(&c, 0) / 2;
     size_t found = 0;
-    ((double *)c.p->oracle.value[0])[middle] = NAN; /* it is what may not change */
-    yp_ok(t, yp_device_copy(yp_device(t), (char *)c.p->fast.value[0] + middle * bytes,
+    ((double *)p->oracle.value[0])[middle] = NAN; /* it is what may not change */
+    yp_ok(t, yp_device_copy(yp_device(t), (char *)p->fast.value[0] + middle * bytes,
                             bf16 ? (const void *)&narrow : (const void *)&wide, bytes));
     run(&c, NN_FORWARD, -1, -1);
     for (int i = 0; i < nn_tensors(op); i++)
         for (size_t k = 0; op->tensors[i].role == NN_OUTPUT && k < count_at(&c, i); k++)
-            found += isnan(c.p->got[i][k]) ? 1 : 0;
+            found += isnan(p->got[i][k]) ? 1 : 0;
     yp_expect(t, found > 0, "%s: all of its results are numbers", op->name);
-    nn_point_destroy(c.p);
+    nn_point_destroy(p);
+}
+
+YP_TEST(operators, not_a_number, .tags = "stress small",
+        .axes = OPERATORS_AXES(operators_shapes_only, "odd"), .devices = "cpu cuda",
+        .filter = takes_input, .parallel = true)
+{
+    check_not_a_number(t, operators_point(t, yp_string(t, "operator"), yp_string(t, "shape")));
+}
+
+static bool is_activated(const struct yp_case *t)
+{
+    return strchr(sizes[yp_int(t, "size")].shape.name, ',') != NULL && has_size(t) &&
+           refusal(t, NN_FORWARD) == NULL;
+}
+
+/* Nor by a convolution's own activation. */
+YP_TEST(operators, not_a_number_activated, .tags = "stress small", .filter = is_activated,
+        .axes = YP_AXES(yp_axis_range("size", 0, sizeof sizes / sizeof *sizes - 1, 1),
+                        yp_axis_string("precision", "fp32", "bf16")),
+        .parallel = true)
+{
+    const struct nn_operator *op = nn_operator(sizes[yp_int(t, "size")].name);
+    check_not_a_number(t, operators_point_at(t, op, &sizes[yp_int(t, "size")].shape));
 }
