@@ -169,8 +169,8 @@ static void transpose(const struct head *s, const float *x, float *to)
 static void scores_of(const struct head *s, size_t rows, size_t keys, const float *a,
                       const float *b, float *c)
 {
-    nn_small_product(
-        &(struct nn_small_product){rows, keys, s->e, a, s->e, 1, b, s->step, c, keys, false});
+    nn_small_product(&(struct nn_small_product){rows, keys, s->e, a, s->e, 1, b, s->step, c, keys,
+                                                false, false});
 }
 
 /* c (rows, e) = a b, a (rows, keys), b (keys, e). */
@@ -178,7 +178,7 @@ static void weigh(const struct head *s, size_t rows, size_t keys, const float *a
                   float *c)
 {
     nn_small_product(
-        &(struct nn_small_product){rows, s->e, keys, a, keys, 1, b, s->e, c, s->e, false});
+        &(struct nn_small_product){rows, s->e, keys, a, keys, 1, b, s->e, c, s->e, false, false});
 }
 
 /* c (keys, e) += a^T b, a (rows, keys), b (rows, e). */
@@ -186,7 +186,7 @@ static void add_weighed(const struct head *s, size_t rows, size_t keys, const fl
                         const float *b, float *c)
 {
     nn_small_product(
-        &(struct nn_small_product){keys, s->e, rows, a, 1, keys, b, s->e, c, s->e, true});
+        &(struct nn_small_product){keys, s->e, rows, a, 1, keys, b, s->e, c, s->e, true, false});
 }
 
 static void head_forward(const struct head *s)

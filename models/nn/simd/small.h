@@ -17,6 +17,7 @@ struct nn_small_product {
     float *c;
     size_t c_row;
     bool add;
+    bool far; /* b lies in no cache, and is fetched ahead */
 };
 
 void nn_small_product(const struct nn_small_product *product);

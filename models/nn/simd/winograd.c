@@ -348,7 +348,8 @@ static void products_at(const struct pass *s, size_t count, size_t weights, size
                                        .b = b,
                                        .b_row = PANEL,
                                        .c_row = PANEL,
-                                       .add = from > 0};
+                                       .add = from > 0,
+                                       .far = s->plan->shared && !s->plan->passing};
     for (size_t i = weights / SIX; i <= last_of(s->g, weights / SIX); i++)
         for (size_t j = weights % SIX; j <= last_of(s->g, weights % SIX); j++) {
             product.a = in + (i * along + j) * s->plan->in_step + from;

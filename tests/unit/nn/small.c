@@ -42,7 +42,7 @@ static void check(size_t m, size_t n, size_t k, bool transposed, bool add)
     for (size_t i = 0; i < m * c_row + GUARD; i++)
         c[i] = i < m * c_row && i % c_row < n ? before[i] : untouched;
     nn_small_product(
-        &(struct nn_small_product){m, n, k, a, a_row, a_column, b, b_row, c, c_row, add});
+        &(struct nn_small_product){m, n, k, a, a_row, a_column, b, b_row, c, c_row, add, !add});
     for (size_t i = 0; i < m * c_row + GUARD; i++) {
         size_t row = i / c_row, column = i % c_row;
         if (row >= m || column >= n) {
