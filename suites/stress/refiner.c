@@ -6,6 +6,7 @@
 #include "suites/score_error.h"
 
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 #include <yieldpoint/yieldpoint.h>
 
@@ -371,6 +372,7 @@ YP_TEST(refiner, learns, .tags = "stress small", .parallel = true,
                              .tile = 32,
                              .pass = NN_MODEL_GRADIENT};
     struct train_adamw how = train_adamw_defaults();
+    omp_set_num_threads(1); /* two would wait for a busy processor far longer than they take */
     how.lr = 3e-3;
     struct trial s;
     trial_open(&s, t, &o);
