@@ -3,6 +3,7 @@
 
 #include "base/numbers/splitmix.h"
 #include "models/nn/fast.h"
+#include "models/nn/patches.h"
 #include "models/refiner/shared.h"
 
 #include <math.h>
@@ -46,6 +47,17 @@ size_t mock_side(size_t tile, int i)
         tile = layer.transposed ? tile * layer.stride : tile / layer.stride;
     }
     return tile;
+}
+
+struct nn_shape mock_shape(size_t width, size_t batch, size_t tile, int i)
+{
+    const struct mock_layer layer = mock_layer(width, i);
+    const size_t in = i > 0 ? mock_side(tile, i - 1) : tile, out = mock_side(tile, i);
+    const size_t image = layer.transposed ? out : in, grid = layer.transposed ? in : out;
+    return (struct nn_shape){
+        .name = "mock",
+        .size = {batch, image, image, grid, grid, layer.kernel, layer.kernel, layer.in, layer.out},
+        .setting = {(double)layer.stride, (double)layer.pad}};
 }
 
 /* -- parameters ------------------------------------------------------------------------------- */
@@ -233,16 +245,12 @@ static enum nn_activation activation_of(const struct mock *mock, const struct mo
 
 static int convolve(struct mock *mock, const struct mock_layer *layer, int i, int x, size_t *next)
 {
-    const size_t in = i > 0 ? mock_side(mock->o.tile, i - 1) : mock->o.tile;
-    const size_t out = mock_side(mock->o.tile, i), b = mock->o.batch, k = layer->kernel;
-    const size_t image = layer->transposed ? out : in, grid = layer->transposed ? in : out;
-    const struct nn_shape wide = {
-        .size = {b, image, image, grid, grid, k, k, layer->in, layer->out},
-        .setting = {(double)layer->stride, (double)layer->pad,
-                    fuses(&mock->o) ? (double)activation_of(mock, layer) : NN_AS_IT_IS}};
+    struct nn_shape shape = mock_shape(mock->o.width, mock->o.batch, mock->o.tile, i);
+    if (fuses(&mock->o))
+        shape.setting[NN_ACTIVATION] = (double)activation_of(mock, layer);
     int weight = parameter(mock, next), bias = parameter(mock, next);
     return nn_model_step(mock->model,
-                         layer->transposed ? &nn_transposed_convolution : &nn_convolution, wide,
+                         layer->transposed ? &nn_transposed_convolution : &nn_convolution, shape,
                          (int[]){x, weight, bias});
 }
 

@@ -54,6 +54,9 @@ struct mock_layer mock_layer(size_t width, int i);
 /* The side of what layer i makes of a tile. */
 size_t mock_side(size_t tile, int i);
 
+/* Layer i as a shape of nn_convolution, or of nn_transposed_convolution, without its activation. */
+struct nn_shape mock_shape(size_t width, size_t batch, size_t tile, int i);
+
 /* A tensor of the parameters, or of the running statistics. */
 struct mock_tensor {
     char name[40]; /* "layer01.conv.weight" */

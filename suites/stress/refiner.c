@@ -3,6 +3,7 @@
 #include "models/nn/convert.h"
 #include "models/refiner/plan.h"
 #include "models/train/optimiser.h"
+#include "suites/operators.h"
 #include "suites/score_error.h"
 
 #include <math.h>
@@ -225,6 +226,31 @@ static void check_apart(struct yp_case *t, const struct trial *s, float *x, cons
     yp_ok(t, mock_pass(s->mock, x, gradient, NN_MODEL_BACK));
     yp_ok(t, yp_device_copy(yp_device(t), got, gradient, bytes));
     yp_expect(t, memcmp(got, right, bytes) == 0, "other bits");
+}
+
+/* Each layer at the benchmark's sizes: no further from double than twice what plain loops in float,
+ * which are direct convolutions, are. */
+YP_TEST(refiner, layers, .tags = "stress medium", .parallel = true,
+        .axes = YP_AXES(yp_axis_range("layer", 1, MOCK_LAYERS, 1),
+                        yp_axis_string("precision", "fp32")))
+{
+    const int i = (int)yp_int(t, "layer") - 1;
+    const struct nn_shape shape = mock_shape(MOCK_WIDTH, 1, 256, i);
+    const bool transposed = mock_layer(MOCK_WIDTH, i).transposed;
+    struct nn_point *point =
+        operators_point_at(t, transposed ? &nn_transposed_convolution : &nn_convolution, &shape);
+    for (int pass = NN_FORWARD; pass <= NN_VJP; pass++) {
+        nn_point_plain(point, (enum nn_pass)pass);
+        yp_ok(t, nn_point_fast(point, (enum nn_pass)pass));
+        yp_ok(t, nn_point_fetch(point, (enum nn_pass)pass));
+        for (int k = 0; k < nn_tensors(point->op); k++) {
+            struct yp_precision check = nn_point_precision(point, (enum nn_pass)pass, k);
+            check.multiple = 2;
+            if (nn_point_written(point, (enum nn_pass)pass, k))
+                yp_check_precision(t, &check);
+        }
+    }
+    nn_point_destroy(point);
 }
 
 /* Twice the error of plain loops, over three seeds: the plain forms of all operators in float,

@@ -271,7 +271,7 @@ YP_TEST(vit, precision, .tags = "stress small", .parallel = true, .devices = "cp
 
 /* A row of activations in 8 bits is off by up to 1/254 of its largest one, in each of eight
  * products one behind the other; cotangents there are of bf16. */
-YP_TEST(vit, int8_rows, .tags = "stress small", .parallel = true,
+YP_TEST(vit, int8_rows, .tags = "stress small", .parallel = true, .devices = "cpu cuda",
         .budgets = YP_BUDGETS(yp_max_value("loss error", 0.03),
                               yp_max_value("gradient error", 0.2)))
 {

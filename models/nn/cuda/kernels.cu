@@ -163,6 +163,12 @@ YPK_KERNEL(rmsnorm_vjp_kernel, struct nn_cuda_rmsnorm, job, ROWS_THREADS)
     rmsnorm_row_vjp(&job, YPK_BLOCK_X, &shared);
 }
 
+YPK_KERNEL(int8_rows_kernel, struct nn_cuda_int8_rows, job, ROWS_THREADS)
+{
+    YPK_SHARED(struct rows_shared, shared);
+    int8_row(&job, YPK_BLOCK_X, &shared);
+}
+
 YPK_KERNEL(layer_norm_kernel, struct nn_cuda_norm, job, ROWS_THREADS)
 {
     YPK_SHARED(struct rows_shared, shared);
@@ -419,6 +425,11 @@ static enum yp_status rmsnorm_vjp(struct yp_device *device, const struct nn_cuda
     if (status != YP_OK || job->dx == NULL)
         return status;
     LAUNCH(rmsnorm_vjp_kernel, ypk_grid((unsigned)job->n, 1), ROWS_THREADS, "rmsnorm's vjp");
+}
+
+static enum yp_status int8_rows(struct yp_device *device, const struct nn_cuda_int8_rows *job)
+{
+    LAUNCH(int8_rows_kernel, ypk_grid((unsigned)job->n, 1), ROWS_THREADS, "rows in 8 bits");
 }
 
 static enum yp_status layer_norm(struct yp_device *device, const struct nn_cuda_norm *job)
@@ -690,5 +701,6 @@ static const struct nn_cuda table = {narrow,
                                      {mse, mse_vjp},
                                      {upsample, upsample_vjp},
                                      {tokens, tokens_vjp},
-                                     {slice, slice_vjp}};
+                                     {slice, slice_vjp},
+                                     int8_rows};
 YP_PLUGIN(NN_CUDA_PLUGIN, table, host)

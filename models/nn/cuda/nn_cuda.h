@@ -75,6 +75,13 @@ struct nn_cuda_rmsnorm {
     double *work;
 };
 
+/* y (n, c) = x (n, c), in multiples of each row's largest magnitude / 127. */
+struct nn_cuda_int8_rows {
+    size_t n, c;
+    const float *x;
+    float *y;
+};
+
 /* Of rows (layer_norm), mean and r (n), or of columns (batch_norm), mean and r (c). Backward: dx,
  * dgain or dshift may be NULL; `work` is nn_cuda_columns_bytes(n, c), and that of batch_norm 2 c
  * floats more. */
@@ -260,6 +267,7 @@ struct nn_cuda {
     enum yp_status (*upsample[2])(struct yp_device *device, const struct nn_cuda_upsample *job);
     enum yp_status (*tokens[2])(struct yp_device *device, const struct nn_cuda_tokens *job);
     enum yp_status (*slice[2])(struct yp_device *device, const struct nn_cuda_slice *job);
+    enum yp_status (*int8_rows)(struct yp_device *device, const struct nn_cuda_int8_rows *job);
 };
 
 #ifdef __cplusplus

@@ -80,6 +80,36 @@ YPK_FUNCTION void rmsnorm_row_vjp(const struct nn_cuda_rmsnorm *job, size_t row,
     }
 }
 
+/* -- rows in 8 bits: see operators/linear_int8.c ---------------------------------------------- */
+
+/* Each value becomes the nearest multiple of the row's largest magnitude / 127; all of them NaN
+ * where one is not finite. */
+YPK_FUNCTION void int8_row(const struct nn_cuda_int8_rows *job, size_t row,
+                           struct rows_shared *shared)
+{
+    size_t at = row * job->c;
+    YPK_EACH (t, ROWS_THREADS) {
+        float most = 0;
+        for (size_t i = t; i < job->c; i += ROWS_THREADS) {
+            float x = job->x[at + i];
+            float size = x - x == 0 ? fabsf(x) : YPK_INFINITY;
+            most = size > most ? size : most;
+        }
+        shared->part[t] = most;
+    }
+    rows_reduce(shared, true);
+    YPK_EACH (t, ROWS_THREADS) {
+        float largest = shared->all, gain = 127 / largest, scale = largest / 127;
+        for (size_t i = t; i < job->c; i += ROWS_THREADS) {
+            float value = job->x[at + i] * gain;
+            int q = gain < YPK_INFINITY && largest < YPK_INFINITY
+                        ? (int)(value + (value < 0 ? -0.5F : 0.5F))
+                        : 0; /* largest is 0, or below 127 / FLT_MAX, or infinite */
+            job->y[at + i] = largest < YPK_INFINITY ? scale * (float)q : largest - largest;
+        }
+    }
+}
+
 /* -- layer_norm: see operators/layer_norm.c -------------------------------------------------- */
 
 YPK_FUNCTION void layer_norm_row(const struct nn_cuda_norm *job, size_t row,

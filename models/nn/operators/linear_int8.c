@@ -304,6 +304,28 @@ static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *c
 
 NN_ON_CUDA_FP32
 
+/* -- weights and rows of x in 8 bits, on a GPU --------------------------------------------------
+ */
+
+static size_t rounded_bytes(const struct nn_shape *shape)
+{
+    const size_t bytes = shape->size[N] * shape->size[C] * sizeof(float);
+    return nn_most(bytes, work_cuda(shape));
+}
+
+/* The product is that of floats: rows of x are rounded to what 8 bits hold, in the workspace. */
+static enum yp_status rows_on(const struct nn_cuda *cuda, const struct nn_call *call)
+{
+    const struct nn_cuda_int8_rows job = {
+        .n = call->shape->size[N], .c = call->shape->size[C], .x = call->value[X], .y = call->work};
+    struct nn_call rounded = *call;
+    rounded.value[X] = call->work;
+    enum yp_status status = cuda->int8_rows(call->device, &job);
+    return status == YP_OK ? forward_on(cuda, &rounded) : status;
+}
+
+NN_ON_CUDA_CALL(forward_rows, rows_on(cuda, call))
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     double n = (double)shape->size[N], out = (double)shape->size[OUT], c = (double)shape->size[C];
@@ -330,7 +352,9 @@ const struct nn_operator nn_linear_int8 = {
                   .rounding = {[X] = 0x1p-9, [Y] = 0x1p-8}, /* of dy scale; of x by its row */
                   .arithmetic = YP_INT8},
                  {NN_FP32, "cpu", .forward = forward_wide, .vjp = vjp_wide, .work = work_wide},
-                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda}},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
+                 {NN_INT8, "cuda", .forward = forward_rows, .vjp = vjp_cuda, .work = rounded_bytes,
+                  .rounding = {[Y] = 0x1p-8}}},
 };
 
 #else
