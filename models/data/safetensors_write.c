@@ -6,6 +6,7 @@
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define LENGTH_BYTES 8
 #define MOST (UINT64_C(1) << 53) /* what a number of JSON holds exactly */
@@ -108,8 +109,14 @@ static enum yp_status write_header(struct safetensors_writer *w)
 struct safetensors_writer *safetensors_create(const char *path, struct safetensors_tensor *tensors,
                                               size_t count)
 {
+    struct stat there;
     if (place_all(tensors, count) != YP_OK)
         return NULL;
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
+        yp_set_error(YP_IO, "%s: is no regular file, which a new one could take the place of",
+                     path);
+        return NULL;
+    }
     struct safetensors_writer *w =
         yp_device_alloc(yp_device_cpu(), sizeof *w + count * sizeof *w->tensors);
     if (w == NULL)

@@ -14,7 +14,7 @@ enum yp_status refiner_check_tiling(const struct refiner_tiling *t)
                             "tile is %zu: must be 1 at least and within the image's "
                             "%zu x %zu pixels",
                             t->tile, t->rows, t->columns);
-    if (t->overlap + t->shrink > t->tile)
+    if (t->overlap > t->tile - t->shrink)
         return yp_set_error(YP_INVALID, "overlap is %zu: must be at most %zu", t->overlap,
                             t->tile - t->shrink);
     return YP_OK;
@@ -47,6 +47,17 @@ void refiner_tile(const struct refiner_tiling *t, size_t i, size_t *row, size_t 
     const size_t across = along(t, t->columns);
     *row = place(t, t->rows, i / across);
     *column = place(t, t->columns, i % across);
+}
+
+void refiner_tile_new(const struct refiner_tiling *t, size_t i, size_t *row, size_t *column)
+{
+    const size_t across = along(t, t->columns), down = i / across, right = i % across;
+    size_t at;
+    refiner_tile(t, i, row, column);
+    at = *row;
+    *row = down > 0 ? place(t, t->rows, down - 1) + t->tile - at : 0;
+    at = *column;
+    *column = right > 0 ? place(t, t->columns, right - 1) + t->tile - at : 0;
 }
 
 /* The distance of pixel i of `side` from the nearer edge, up to `most`. */

@@ -20,6 +20,9 @@ enum yp_status refiner_check_tiling(const struct refiner_tiling *tiling);
 size_t refiner_tiles(const struct refiner_tiling *tiling);
 void refiner_tile(const struct refiner_tiling *tiling, size_t i, size_t *row, size_t *column);
 
+/* The first row and column of tile i, counted in it, that no tile before it has. */
+void refiner_tile_new(const struct refiner_tiling *tiling, size_t i, size_t *row, size_t *column);
+
 /* The results of tiles as one image (rows / shrink, columns / shrink, channels). Where tiles
  * overlap it is their mean, weighted by the distance from the tile's edges up to the overlap: no
  * seam. The caller sets sum and weight, (rows / shrink, columns / shrink), to 0, adds each tile

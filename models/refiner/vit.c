@@ -60,12 +60,18 @@ static enum yp_status check_sizes(const struct vit_options *o)
     const struct {
         const char *name;
         size_t value, low, high;
-    } sizes[] = {{"batch", o->batch, 1, 1024},           {"channels", o->channels, 1, 1024},
-                 {"bands", o->bands, 1, 1024},           {"patch", o->patch, 1, 256},
-                 {"tile", o->tile, o->patch, 4096},      {"width", o->width, 4, 16384},
-                 {"depth", o->depth, 1, 1024},           {"heads", o->heads, 1, o->width},
-                 {"trained", o->trained, 0, o->depth},   {"rank", o->rank, 0, o->width},
-                 {"head_width", o->head_width, 1, 4096}, {"head_blocks", o->head_blocks, 0, 64},
+    } sizes[] = {{"batch", o->batch, 1, 1024},
+                 {"channels", o->channels, 1, 1024},
+                 {"bands", o->bands, 1, 1024},
+                 {"patch", o->patch, 1, 256},
+                 {"tile", o->tile, o->patch, 4096},
+                 {"width", o->width, 4, 16384},
+                 {"depth", o->depth, 1, 128},
+                 {"heads", o->heads, 1, o->width},
+                 {"trained", o->trained, 0, o->depth},
+                 {"rank", o->rank, 0, o->width},
+                 {"head_width", o->head_width, 1, 4096},
+                 {"head_blocks", o->head_blocks, 0, 64},
                  {"feature", o->feature, 0, o->depth}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].value < sizes[i].low || sizes[i].value > sizes[i].high)

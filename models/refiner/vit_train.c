@@ -150,7 +150,7 @@ static enum yp_status run(const struct vit_trainee *t, struct train_items items,
         flags = NN_MODEL_ADD;
     }
     *weight = (double)items.count;
-    *mean = sum / *weight;
+    *mean = items.count > 0 ? sum / *weight : 0;
     return status;
 }
 

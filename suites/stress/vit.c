@@ -64,7 +64,7 @@ YP_TEST(vit, refused, .tags = "stress small", .parallel = true)
     struct vit_options wrong[9];
     static const char *const says[] = {
         "tile is 13: must be 14 to 4096", "batch is 0: must be 1 to 1024",
-        "depth is 0: must be 1 to 1024",  "width is 1280, heads 17",
+        "depth is 0: must be 1 to 128",   "width is 1280, heads 17",
         "width is 18, heads 2",           "trained is 33: must be 0 to 32",
         "feature is 33: must be 0 to 32", "precision is int8: must be fp32 or bf16",
         "need the precision fp32"};

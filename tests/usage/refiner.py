@@ -428,7 +428,13 @@ def check_real(tap, place):
               re.search("^336x336.*   does not fit$", lines[3]), "plans are of the whole model, without its memory", done)
     done = place.sweep("plan", "--model", "real", "--frozen", "float", "--tile-sizes", "224", "--batch-sizes", "1")
     tap.check("638980638 parameters, 2.4 GiB\n" in done.out, "in float they take more", done)
-    for words, message in ((["--depth", "2"], "--model is mock"), (["--model", "real", "--heads", "7"], "--width is 1280, heads 7"),
+    for words in (["--tile-sizes", "8192", "--batch-sizes", "1024"],
+                  [*REAL, "--patch", "1", "--tile-sizes", "4096", "--batch-sizes", "256"],
+                  [*REAL, "--rank", "0", "--trained", "0", "--head-blocks", "0", "--tile-sizes", "10", "--batch-sizes", "1"]):
+        done = place.sweep("plan", *words)
+        tap.check(done.code == 0, f"{words}: planned", done)
+    for words, message in ((["--depth", "2"], "--model is mock"), (["--model", "real", "--trained", "33"], "--trained is 33"),
+                           (["--model", "real", "--depth", "1000000000"], "--depth is 1000000000: must be 1 to 128"), (["--model", "real", "--heads", "7"], "--width is 1280, heads 7"),
                            (["--model", "real", "--tile-sizes", "9"], "--tile-sizes is 9: must be 14 to 4096"),
                            (["--model", "real", "--precision", "bf16", "--frozen", "int8"], "need the precision fp32"),
                            (["plan", "--output", "x"], "plan: measures nothing")):
@@ -504,11 +510,19 @@ def check_cube(tap, place):
         low, high = (sorted((tiles[0][5 * 8 + c], tiles[1][5 * 8 + c - 4])))
         tap.check(low - 1e-6 <= got[5 * 12 + c] <= high + 1e-6, f"column {c} lies between those of both")
     for more, message in ((["--cube-bands", "1,2,3,6"], "--cube-bands has 6: "), (["--cube-bands", "1"], "--cube-bands are 1: must be 4"),
-                          (["--tile-sizes", "48"], "cube.npy: tile is 48: must be 1 at least and within the image's 32 x 48"),
+                          (["--tile-sizes", "48"], "cube.npy: --tile-sizes is 48: the image has 32 x 48 pixels"),
                           (["--tile-sizes", "32", "--overlap", "32"], "cube.npy: overlap is 32: must be at most 28"),
+                          (["--tile-sizes", "32", "--overlap", str(2**64 - 4)], f"overlap is {2**64 - 4}: must be at most 28"),
+                          (["--model", "real", "--patch", "5", "--tile-sizes", "16"], "must be a multiple of the patch, 5"),
+                          (["--tile-sizes", "32", "--dump", "/dev/null"], "/dev/null: is no regular file"),
                           (["--mode", "train"], "--cube is said")):
         done = place.sweep("--width", "8", "--cube", cube, *more)
-        tap.check(done.code == USAGE and message in done.err, f"{more}: refused", done)
+        tap.check(done.code == (FILE if "--dump" in more else USAGE) and message in done.err, f"{more}: refused", done)
+    holes = os.path.join(place.folder, "holes.npy")
+    npy(holes, (32, 48, 4), [math.nan if i in (4 * 20, 4 * (48 + 20) + 1, 4 * 47) else 0.5 for i in range(32 * 48 * 4)])
+    done = place.sweep("--width", "8", "--cube", holes, "--tile-sizes", "32", "--overlap", "16")
+    tap.check(done.code == 0 and "\n3 values that the cube does not have were 0\n" in done.out,
+              "a value that is missing is 0 and counted once, whichever tiles have it", done)
     done = place.sweep("--cube", cube + "x")
     tap.check(done.code == FILE and "No such file" in done.err, "a file that is not there", done)
 

@@ -11,6 +11,7 @@
 
 #include <dlfcn.h>
 #include <dnnl.h>
+#include <limits.h>
 #include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -332,7 +333,8 @@ static bool is_exact(const struct nn_gemm *g)
 bool ypi_onednn_takes(const struct nn_gemm *gemm, int threads, size_t *bytes)
 {
     pthread_once(&once, load);
-    if (!there || omp_in_parallel() || !is_exact(gemm))
+    if (!there || omp_in_parallel() || !is_exact(gemm) || gemm->m > INT_MAX || gemm->n > INT_MAX ||
+        gemm->k > INT_MAX) /* with larger ones the library divides by 0 */
         return false;
     pthread_mutex_lock(&lock);
     const struct product *p = product_of(gemm, threads);

@@ -17,12 +17,22 @@ struct words {
     struct ypi_refiner_sizes tiles, batches;
     struct ypi_refiner_sizes bands;
     const char *output, *load, *input, *target, *dump, *cube;
-    size_t width, overlap; /* 0: not said */
+    size_t width, overlap; /* 0, SIZE_MAX: not said */
     struct vit_options real;
     int frozen, model, mode, precision, device, warmup, iterations; /* -1: not said */
     uint64_t limit, seed;
     bool one_process, quiet, gradients, in_double, help;
 };
+
+/* A whole number, 0 too. */
+static char *read_count(void *values, const struct ypi_option *option, const char *text)
+{
+    uint64_t count = 0;
+    if (!ypi_parse_u64(text, &count) || count >= SIZE_MAX)
+        return ypi_strdup("a whole number");
+    *(size_t *)(void *)((char *)values + option->offset) = (size_t)count;
+    return NULL;
+}
 
 /* "256,384", and more words of the same. */
 static char *read_sizes(void *values, const struct ypi_option *option, const char *text)
@@ -56,6 +66,7 @@ static char *read_sizes(void *values, const struct ypi_option *option, const cha
     .value = "N", .kind = YPI_OPTION_INT, .offset = AT(field), .min = (least), .max = 1000000
 
 #define SIZE(field) .value = "N", .kind = YPI_OPTION_SIZE, .offset = AT(field)
+#define FROM_0(field) .value = "N", .kind = YPI_OPTION_OWN, .offset = AT(field), .read = read_count
 #define FLAG(field) .kind = YPI_OPTION_FLAG, .offset = AT(field)
 #define FILE_(field) .value = "FILE", .kind = YPI_OPTION_WORD, .offset = AT(field)
 
@@ -68,7 +79,8 @@ static const char *const titles[] = {"What is measured:\n", "\nThe model:\n", "\
                                      "\nA pass over given images, in place of a sweep:\n"};
 
 static const struct ypi_option options[] = {
-    {"tile-sizes", SIZES(tiles), .help = "sides of tiles in pixels, multiples of 16; 256,384"},
+    {"tile-sizes", SIZES(tiles),
+     .help = "sides of tiles in pixels, of the mock multiples of 16; 256,384"},
     {"batch-sizes", SIZES(batches), .help = "tiles of a pass; 1,2,4"},
     {"mode", CHOICE(mode, "inference train"),
      .help = "inference, or train: forward, backward and AdamW's update; inference"},
@@ -86,11 +98,11 @@ static const struct ypi_option options[] = {
     {"heads", SIZE(real.heads), .group = REAL, .help = "of attention, in a block; 16"},
     {"patch", SIZE(real.patch), .group = REAL, .help = "side of a patch in pixels; 14"},
     {"bands", SIZE(real.bands), .group = REAL, .help = "that 4 channels become; 6"},
-    {"trained", SIZE(real.trained), .group = REAL,
+    {"trained", FROM_0(real.trained), .group = REAL,
      .help = "blocks at the end that are trained as a whole; 2"},
     {"freeze-all", FLAG(real.freeze_all), .group = REAL,
      .help = "they are frozen as the others are"},
-    {"rank", SIZE(real.rank), .group = REAL, .help = "of the low-rank changes; 8"},
+    {"rank", FROM_0(real.rank), .group = REAL, .help = "of the low-rank changes; 8"},
     {"alpha", .value = "A", .kind = YPI_OPTION_REAL, .offset = AT(real.alpha), .max = 1e6,
      .group = REAL, .help = "their scale times the rank; 16"},
     {"frozen", CHOICE(frozen, "int8 float int8-rows"), .group = REAL,
@@ -105,7 +117,7 @@ static const struct ypi_option options[] = {
      .help = "the head's grid has the class token, too"},
     {"head-width", SIZE(real.head_width), .group = REAL,
      .help = "channels of the head and of the output; 256"},
-    {"head-blocks", SIZE(real.head_blocks), .group = REAL, .help = "of the head; 4"},
+    {"head-blocks", FROM_0(real.head_blocks), .group = REAL, .help = "of the head; 4"},
     {"head-falls-back", FLAG(real.head_falls_back), .group = REAL,
      .help = "the head runs on the CPU where the device has no memory for it"},
     {"output", FILE_(output), .group = PROCESS,
@@ -125,7 +137,7 @@ static const struct ypi_option options[] = {
     {"cube", FILE_(cube), .group = PASS,
      .help = "or a cube, ENVI or .npy, in tiles of one size, --batch-sizes of them at once (8)"},
     {"cube-bands", SIZES(bands), .group = PASS, .help = "of it, from 1; 1,2,3,4"},
-    {"overlap", SIZE(overlap), .group = PASS,
+    {"overlap", FROM_0(overlap), .group = PASS,
      .help = "of its tiles, at least, in pixels; an eighth of a tile"},
     {"load", FILE_(load), .group = PASS,
      .help = "weights, .safetensors with the names and shapes of a PyTorch state dict; else those\n"
@@ -238,13 +250,13 @@ static enum yp_status check_words(const struct words *w, const struct vit_option
                                         "iterations and processes");
     if (w->output != NULL && (*w->output == '\0' || strcmp(w->output, "-") == 0))
         return yp_set_error(YP_INVALID, "--output is '%s': must be the path of a file", w->output);
-    if (w->cube == NULL && (w->bands.count > 0 || w->overlap > 0))
+    if (w->cube == NULL && (w->bands.count > 0 || w->overlap != SIZE_MAX))
         return yp_set_error(YP_INVALID, "--cube is missing: --cube-bands and --overlap are of it");
     if (w->cube != NULL &&
-        (plan || w->input != NULL || w->output != NULL || w->gradients || w->in_double ||
-         w->mode > 0 || w->warmup >= 0 || w->iterations >= 0 || w->limit > 0 || w->one_process ||
-         w->tiles.count > 1 || w->batches.count > 1 || w->device == 1))
-        return yp_set_error(YP_INVALID, "--cube is said: it is inference in float on the CPU, with "
+        (plan || w->input != NULL || w->output != NULL || w->target != NULL || w->gradients ||
+         w->in_double || w->mode > 0 || w->warmup >= 0 || w->iterations >= 0 || w->limit > 0 ||
+         w->one_process || w->tiles.count > 1 || w->batches.count > 1 || w->device == 1))
+        return yp_set_error(YP_INVALID, "--cube is said: it is inference on the CPU, with "
                                         "one size of tiles and one of batches, and no sweep");
     if (w->cube != NULL)
         return YP_OK;
@@ -257,6 +269,8 @@ static enum yp_status check_words(const struct words *w, const struct vit_option
          w->iterations >= 0 || w->limit > 0 || w->mode > 0 || w->one_process))
         return yp_set_error(YP_INVALID, "--input is said: a pass over given images has no sizes, "
                                         "mode, iterations, limit, processes and rows of a sweep");
+    if (w->in_double && w->precision == 1)
+        return yp_set_error(YP_INVALID, "--double is said with --precision bf16");
     if (w->target != NULL && !w->gradients)
         return yp_set_error(YP_INVALID, "--target is said without --gradients");
     if (w->input != NULL && w->device == 1)
@@ -277,12 +291,15 @@ static int pass(const struct words *w, const struct ypi_refiner_work *work)
     if (w->cube == NULL)
         return ypi_refiner_pass(&given, models[w->model]);
     static const struct ypi_refiner_sizes first = {{1, 2, 3, 4}, 4};
-    given.work.tile = w->tiles.count > 0 ? w->tiles.list[0] : 256;
+    const size_t patch = w->model == 1 ? work->real.patch : 1; /* 256, or a multiple of it below */
+    given.work.tile = w->tiles.count > 0 ? w->tiles.list[0]
+                      : patch < 256      ? 256 - 256 % patch
+                                         : patch;
     given.work.batch = w->batches.count > 0 ? w->batches.list[0] : 8;
     const struct ypi_refiner_cube cube = {.path = w->cube,
                                           .bands = w->bands.count > 0 ? w->bands : first,
-                                          .overlap =
-                                              w->overlap > 0 ? w->overlap : given.work.tile / 8,
+                                          .overlap = w->overlap != SIZE_MAX ? w->overlap
+                                                                            : given.work.tile / 8,
                                           .at_once = given.work.batch};
     return ypi_refiner_cube(&given, models[w->model], &cube);
 }
@@ -293,7 +310,8 @@ static struct vit_options real_of(const struct words *w)
     static const enum vit_frozen ways[] = {VIT_INT8_WEIGHTS, VIT_FLOAT, VIT_INT8_ROWS};
     struct vit_options o = w->real;
     o.width = w->width > 0 ? w->width : o.width;
-    o.trained = o.depth < o.trained ? o.depth : o.trained;
+    if (o.trained == vit_full(o.device).trained && o.depth < o.trained)
+        o.trained = o.depth;
     o.frozen = w->frozen >= 0 ? ways[w->frozen] : w->precision == 1 ? VIT_FLOAT : VIT_INT8_WEIGHTS;
     return o;
 }
@@ -302,7 +320,8 @@ int ypi_refiner_command(int argc, char **argv)
 {
     const bool plan = argc > 1 && strcmp(argv[1], "plan") == 0;
     const struct vit_options standard = vit_full(yp_device_cpu());
-    struct words w = {.frozen = -1, .device = -1, .warmup = -1, .iterations = -1};
+    struct words w = {
+        .overlap = SIZE_MAX, .frozen = -1, .device = -1, .warmup = -1, .iterations = -1};
     const struct ypi_arguments arguments = {
         .options = options, .values = &w, .hint = "; `yieldpoint refiner --help` tells them"};
     memcpy(&w.real, &standard, sizeof standard); /* with what lies between its fields */

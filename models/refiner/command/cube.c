@@ -19,6 +19,7 @@ struct image {
     size_t channels, missing; /* values that the cube does not have */
     float *window;            /* (tile, tile, 1) */
     double seconds;
+    bool finite; /* all results are */
 };
 
 /* -- the cube ---------------------------------------------------------------------------------- */
@@ -37,12 +38,30 @@ static enum yp_status check_bands(const struct image *m, const struct ypi_refine
     return YP_OK;
 }
 
+/* A tile is within the image, and patches leave nothing of it: what they leave would be stretched.
+ */
+static enum yp_status check_tile(const struct image *m, const struct ypi_refiner_model *model)
+{
+    const struct synth_cube_info *info = synth_cube_info(m->file);
+    const size_t tile = m->p->work.tile, patch = model->channels > 0 ? 1 : m->p->work.real.patch;
+    if (tile > info->height || tile > info->width)
+        return yp_set_error(YP_INVALID, "%s: --tile-sizes is %zu: the image has %zu x %zu pixels",
+                            m->cube->path, tile, info->height, info->width);
+    return tile % patch == 0
+               ? YP_OK
+               : yp_set_error(YP_INVALID,
+                              "--tile-sizes is %zu: of a cube must be a multiple of the patch, %zu",
+                              tile, patch);
+}
+
 static enum yp_status open_image(struct image *m, const struct ypi_refiner_model *model)
 {
     struct ypi_refiner_pass *p = m->p;
     struct ypi_refiner_plan plan;
     m->file = synth_cube_open(yp_device_cpu(), m->cube->path, SYNTH_SCALED);
     enum yp_status status = m->file != NULL ? check_bands(m, model) : yp_last_status();
+    if (status == YP_OK)
+        status = check_tile(m, model);
     if (status == YP_OK)
         status = model->plan(&p->work, &plan);
     if (status != YP_OK)
@@ -65,11 +84,13 @@ static enum yp_status read_band(struct image *m, size_t i, size_t band, double *
     const size_t side = m->tiling.tile, all = m->cube->bands.count;
     struct synth_window window = {
         .rows = side, .columns = side, .band = m->cube->bands.list[band] - 1, .bands = 1};
+    size_t row, column;
     refiner_tile(&m->tiling, i, &window.row, &window.column);
+    refiner_tile_new(&m->tiling, i, &row, &column);
     const enum yp_status status = synth_cube_read_window(m->file, 0, &window, m->window);
     for (size_t k = 0; k < side * side && status == YP_OK; k++) {
         const bool there = isfinite(m->window[k]);
-        m->missing += there ? 0 : 1;
+        m->missing += !there && k / side >= row && k % side >= column ? 1 : 0;
         to[k * all + band] = there ? (double)m->window[k] : 0;
     }
     return status;
@@ -101,7 +122,7 @@ static enum yp_status pass_tiles(struct image *m, const struct ypi_refiner_model
     return YP_OK;
 }
 
-static enum yp_status take_memory(struct image *m, size_t pixels)
+static enum yp_status take_memory(struct image *m, size_t pixels, size_t at_once)
 {
     struct yp_device *cpu = yp_device_cpu();
     const size_t side = m->tiling.tile;
@@ -111,8 +132,8 @@ static enum yp_status take_memory(struct image *m, size_t pixels)
         .sum = yp_device_alloc(cpu, pixels * m->channels * sizeof *m->merge.sum),
         .weight = yp_device_alloc(cpu, pixels * sizeof *m->merge.weight)};
     m->window = yp_device_alloc(cpu, side * side * sizeof *m->window);
-    m->p->image = yp_device_alloc(cpu, m->cube->at_once * side * side * m->cube->bands.count *
-                                           sizeof *m->p->image);
+    m->p->image =
+        yp_device_alloc(cpu, at_once * side * side * m->cube->bands.count * sizeof *m->p->image);
     if (m->merge.sum == NULL || m->merge.weight == NULL || m->window == NULL || m->p->image == NULL)
         return yp_last_status();
     memset(m->merge.sum, 0, pixels * m->channels * sizeof *m->merge.sum);
@@ -124,14 +145,19 @@ static enum yp_status refine(struct image *m, const struct ypi_refiner_model *mo
 {
     const size_t rows = m->tiling.rows / m->tiling.shrink,
                  columns = m->tiling.columns / m->tiling.shrink, tiles = refiner_tiles(&m->tiling);
-    enum yp_status status = take_memory(m, rows * columns);
-    for (size_t first = 0; first < tiles && status == YP_OK; first += m->cube->at_once) {
-        const size_t left = tiles - first;
-        status = pass_tiles(m, model, first, left < m->cube->at_once ? left : m->cube->at_once);
-    }
+    const size_t at_once = tiles < m->cube->at_once ? tiles : m->cube->at_once;
+    enum yp_status status = take_memory(m, rows * columns, at_once);
+    for (size_t first = 0; first < tiles && status == YP_OK; first += at_once)
+        status = pass_tiles(m, model, first, tiles - first < at_once ? tiles - first : at_once);
     if (status != YP_OK)
         return status;
     refiner_merge_end(&m->merge);
+    for (size_t i = 0; i < rows * columns * m->channels && m->finite; i++)
+        m->finite = isfinite(m->merge.sum[i]);
+    if (!m->finite)
+        return yp_set_error(YP_INVALID,
+                            "%s: the result is not finite, of finite weights and images",
+                            m->p->load != NULL ? m->p->load : "weights to start from");
     const struct refiner_values out = {
         .tensor = refiner_images("output", 1, m->channels, rows, columns), .values = m->merge.sum};
     if (m->p->dump != NULL)
@@ -151,7 +177,7 @@ int ypi_refiner_cube(struct ypi_refiner_pass *p, const struct ypi_refiner_model 
                      const struct ypi_refiner_cube *cube)
 {
     struct yp_device *cpu = yp_device_cpu();
-    struct image m = {.p = p, .cube = cube};
+    struct image m = {.p = p, .cube = cube, .finite = true};
     enum yp_status status = open_image(&m, model);
     if (status == YP_OK)
         status = refine(&m, model);
@@ -161,5 +187,7 @@ int ypi_refiner_cube(struct ypi_refiner_pass *p, const struct ypi_refiner_model 
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         yp_device_free(cpu, taken[i]);
     synth_cube_close(m.file);
+    if (!m.finite)
+        return YPI_COMMAND_NOTHING;
     return status == YP_INVALID || status == YP_UNSUPPORTED ? YPI_COMMAND_USAGE : code;
 }

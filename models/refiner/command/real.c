@@ -49,7 +49,8 @@ static enum yp_status plan(const struct ypi_refiner_work *work, struct ypi_refin
     const struct vit_options o = ypi_refiner_real_options(work);
     const enum yp_status status =
         vit_plan(&o, work->train ? REFINER_TRAIN_STEP : REFINER_FORWARD, &out->of);
-    out->bytes = bytes_of(&o);
+    if (status == YP_OK)
+        out->bytes = bytes_of(&o);
     if (status == YP_OK)
         out->parameters = vit_elements(&o, VIT_PROJECTION) + vit_elements(&o, VIT_ENCODER) +
                           vit_elements(&o, VIT_LORA) + vit_elements(&o, VIT_HEAD);
