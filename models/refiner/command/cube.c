@@ -114,7 +114,7 @@ static enum yp_status pass_tiles(struct image *m, const struct ypi_refiner_model
         status = model->pass(p);
     if (status != YP_OK)
         return status;
-    const size_t each = refiner_elements(&p->results[0].tensor) / count;
+    const size_t side = m->tiling.tile / m->tiling.shrink, each = side * side * m->channels;
     for (size_t i = 0; i < count; i++)
         refiner_merge_add(&m->merge, first + i, (const float *)p->results[0].values + i * each);
     m->seconds += p->forward;
