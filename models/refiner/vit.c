@@ -530,7 +530,9 @@ static enum yp_status put_int8(const struct half *half, const struct slot *slot,
 {
     const size_t columns = slot->t.shape[1], rows = slot->t.shape[0] / (size_t)slot->t.thirds;
     double *units = yp_device_alloc(yp_device_cpu(), columns * sizeof *units);
-    enum yp_status status = units != NULL ? (enum yp_status)YP_OK : yp_last_status();
+    if (units == NULL)
+        return yp_last_status();
+    enum yp_status status = YP_OK;
     for (size_t i = 0; i < slot->t.shape[0] && status == YP_OK; i++) {
         const size_t third = i / rows, row = i % rows;
         const double scale = quantise(values + i * columns, columns, units);
@@ -563,7 +565,9 @@ enum yp_status vit_initialise(struct vit *vit, uint64_t seed, float *parameters)
     for (size_t i = 0; i < vit->slot_count; i++)
         most = vit->slots[i].t.count > most ? vit->slots[i].t.count : most;
     double *values = yp_device_alloc(yp_device_cpu(), most * sizeof *values);
-    enum yp_status status = values != NULL ? (enum yp_status)YP_OK : yp_last_status();
+    if (values == NULL)
+        return yp_last_status();
+    enum yp_status status = YP_OK;
     for (size_t i = 0; i < vit->slot_count && status == YP_OK; i++) {
         const struct vit_tensor *t = &vit->slots[i].t;
         status = vit_draw(&vit->o, i, seed, values);

@@ -195,8 +195,9 @@ static void positions(const struct vit_options *o, double *out)
     const size_t side = o->tile / o->patch, d = o->width;
     memset(out, 0, d * sizeof *out);
     for (size_t i = 0; i < side * side; i++) {
-        waves((double)(i % side), d / 2, out + (i + 1) * d);
-        waves((double)(i / side), d / 2, out + (i + 1) * d + d / 2);
+        const size_t column = i % side, row = i / side;
+        waves((double)column, d / 2, out + (i + 1) * d);
+        waves((double)row, d / 2, out + (i + 1) * d + d / 2);
     }
 }
 

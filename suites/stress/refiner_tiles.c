@@ -54,15 +54,19 @@ YP_TEST(refiner_tiles, whole, .tags = "stress small", .parallel = true,
         before = column;
         line = row;
         for (size_t k = 0; k < side * side; k++) {
-            values[2 * k] = (float)(row / tiling.shrink + k / side);
-            values[2 * k + 1] = (float)(column / tiling.shrink + k % side);
+            const size_t r = row / tiling.shrink + k / side;
+            const size_t c = column / tiling.shrink + k % side;
+            values[2 * k] = (float)r;
+            values[2 * k + 1] = (float)c;
         }
         refiner_merge_add(&merge, i, values);
     }
     refiner_merge_end(&merge);
-    for (size_t i = 0; i < pixels; i++)
+    for (size_t i = 0; i < pixels; i++) {
+        const size_t r = i / columns, c = i % columns;
         yp_expect(t,
-                  fabsf(merge.sum[2 * i] - (float)(i / columns)) < 1e-4F &&
-                      fabsf(merge.sum[2 * i + 1] - (float)(i % columns)) < 1e-4F,
+                  fabsf(merge.sum[2 * i] - (float)r) < 1e-4F &&
+                      fabsf(merge.sum[2 * i + 1] - (float)c) < 1e-4F,
                   "pixel %zu is %g, %g", i, (double)merge.sum[2 * i], (double)merge.sum[2 * i + 1]);
+    }
 }
