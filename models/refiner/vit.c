@@ -232,7 +232,8 @@ static int feed_forward(struct vit *vit, int x, size_t n)
     return project(vit, &down, 0, y, n, d, 4 * d);
 }
 
-/* What a block makes is kept, whatever is made again. */
+/* The output of a block is kept. With recompute, all activations within the block are made again.
+ */
 static int encoder_block(struct vit *vit, int x, size_t n)
 {
     const size_t count = n * vit->o.width;

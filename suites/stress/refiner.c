@@ -44,7 +44,7 @@ YP_TEST(refiner, parameters, .tags = "stress small", .parallel = true)
     mock_destroy(mock);
 }
 
-/* What the mock takes is what was planned, to the byte. */
+/* The mock takes as many bytes as its plan says. */
 YP_TEST(refiner, planned, .tags = "stress small", .devices = "cpu cuda",
         .axes = YP_AXES(yp_axis_string("mode", "inference", "train")))
 {
