@@ -422,12 +422,24 @@ def check_real(tap, place):
     tap.equal((done.code, [row["error"] for row in rows]), (0, ["", "", "OOM", "OOM"]), "a sweep, of which half does not fit")
     tap.check(f"real, train, fp32 on cpu: {rows[0]['model_params']} parameters" in done.out, "with its parameters", done)
     done = place.sweep("plan", "--model", "real", "--tile-sizes", "224,336", "--batch-sizes", "1", "--mode", "train",
-                       "--memory-limit", "2.2G")
+                       "--memory-limit", "2.4G")
     lines = done.out.split("\n")
     tap.check(done.code == 0 and lines[0].endswith("638980638 parameters, 751.3 MiB") and re.search("^224x224.*   fits$", lines[2]) and
               re.search("^336x336.*   does not fit$", lines[3]), "plans are of the whole model, without its memory", done)
     done = place.sweep("plan", "--model", "real", "--frozen", "float", "--tile-sizes", "224", "--batch-sizes", "1")
     tap.check("638980638 parameters, 2.4 GiB\n" in done.out, "in float they take more", done)
+    small = ["--model", "real", "--width", "16", "--depth", "1", "--heads", "2", "--tile-sizes", "56", "--batch-sizes", "4",
+             "--head-width", "64"]
+    for mode in ("inference", "train"):
+        low, high = 1 << 20, 1 << 26
+        while high - low > 1 << 12:
+            middle = (low + high) // 2
+            fits = "   fits" in place.sweep("plan", *small, "--mode", mode, "--memory-limit", str(middle)).out
+            low, high = (low, middle) if fits else (middle, high)
+        done = place.sweep(*small, "--mode", mode, "--iterations", "1", "--warmup", "0", "--memory-limit", str(high))
+        tap.check(done.code == 0 and "OOM" not in done.out, f"{mode}: what fits runs", done)
+        done = place.sweep(*small, "--mode", mode, "--iterations", "1", "--warmup", "0", "--memory-limit", str(low * 9 // 10))
+        tap.check(done.code == 0 and "OOM" in done.out, f"{mode}: a tenth less is out of memory", done)
     for words in (["--tile-sizes", "8192", "--batch-sizes", "1024"],
                   [*REAL, "--patch", "1", "--tile-sizes", "4096", "--batch-sizes", "256"],
                   [*REAL, "--rank", "0", "--trained", "0", "--head-blocks", "0", "--tile-sizes", "10", "--batch-sizes", "1"]):

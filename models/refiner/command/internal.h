@@ -22,6 +22,7 @@ struct ypi_refiner_plan {
     size_t parameters; /* trained or not */
     size_t bytes;      /* of them, as the model keeps them */
     struct refiner_plan of;
+    size_t start; /* of the CPU, beside what is planned: while weights and images are drawn */
 };
 
 struct refiner_tensor;

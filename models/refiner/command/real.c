@@ -44,17 +44,35 @@ static size_t bytes_of(const struct vit_options *o)
     return bytes;
 }
 
+/* open_real() draws weights, and takes vectors for them, before it draws images: what it has at
+ * most beyond the plan. */
+static size_t start_of(const struct vit_options *o, const struct refiner_plan *plan)
+{
+    const size_t pixels = o->batch * o->tile * o->tile, vector = plan->weights;
+    const size_t vectors = vector + plan->gradients + plan->optimiser;
+    const size_t image = pixels * o->channels * sizeof(double);
+    const size_t target = pixels * o->head_width * sizeof(double);
+    size_t most = 0, start = o->pass == NN_MODEL_GRADIENT && target > image ? target : image;
+    struct vit_tensor t;
+    for (size_t i = 0; vit_tensor(o, i, &t); i++)
+        most = t.count > most ? t.count : most;
+    const size_t drawing = vector + 2 * most * sizeof(double);
+    start = vector > start ? vector : start;
+    return drawing > vectors + start ? drawing - vectors : start;
+}
+
 static enum yp_status plan(const struct ypi_refiner_work *work, struct ypi_refiner_plan *out)
 {
     const struct vit_options o = ypi_refiner_real_options(work);
     const enum yp_status status =
         vit_plan(&o, work->train ? REFINER_TRAIN_STEP : REFINER_FORWARD, &out->of);
-    if (status == YP_OK)
-        out->bytes = bytes_of(&o);
-    if (status == YP_OK)
-        out->parameters = vit_elements(&o, VIT_PROJECTION) + vit_elements(&o, VIT_ENCODER) +
-                          vit_elements(&o, VIT_LORA) + vit_elements(&o, VIT_HEAD);
-    return status;
+    if (status != YP_OK)
+        return status;
+    out->bytes = bytes_of(&o);
+    out->start = start_of(&o, &out->of);
+    out->parameters = vit_elements(&o, VIT_PROJECTION) + vit_elements(&o, VIT_ENCODER) +
+                      vit_elements(&o, VIT_LORA) + vit_elements(&o, VIT_HEAD);
+    return YP_OK;
 }
 
 static void close_real(void *model)

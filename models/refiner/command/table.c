@@ -4,6 +4,7 @@
 #include "base/text/figures.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static double rate(const struct ypi_refiner_work *work, const struct ypi_refiner_result *result)
 {
@@ -106,12 +107,13 @@ void ypi_refiner_print_plans(const struct ypi_refiner_request *r,
                  {"host", offsetof(struct refiner_plan, host)},
                  {"total", offsetof(struct refiner_plan, total)}};
     enum { KINDS = sizeof kinds / sizeof *kinds };
+    const bool on_cpu = strcmp(r->work.kind, "cpu") == 0;
     char figure[YPI_FIGURE_MAX];
     print_head(r, plans);
     printf("%-20s %9s", "configuration", "TFLOP");
     for (int k = 0; k < KINDS; k++)
         printf(" %12s", kinds[k].name);
-    puts("");
+    printf(" %12s\n", "start");
     for (size_t i = 0; i < ypi_refiner_count(r); i++) {
         char name[64];
         format_name(name, r, i);
@@ -121,6 +123,11 @@ void ypi_refiner_print_plans(const struct ypi_refiner_request *r,
             ypi_format_bytes(figure, (double)*(const size_t *)(const void *)at);
             printf(" %12s", figure);
         }
-        puts(r->limit == 0 ? "" : plans[i].of.total <= r->limit ? "   fits" : "   does not fit");
+        ypi_format_bytes(figure, (double)plans[i].start);
+        const size_t all = plans[i].of.total + (on_cpu ? plans[i].start : 0);
+        printf(" %12s%s\n", figure,
+               r->limit == 0     ? ""
+               : all <= r->limit ? "   fits"
+                                 : "   does not fit");
     }
 }
