@@ -58,7 +58,7 @@ static size_t start_of(const struct vit_options *o, const struct refiner_plan *p
         most = t.count > most ? t.count : most;
     const size_t drawing = vector + 2 * most * sizeof(double);
     start = vector > start ? vector : start;
-    return drawing > vectors + start ? drawing - vectors : start;
+    return sizeof(struct state) + (drawing > vectors + start ? drawing - vectors : start);
 }
 
 static enum yp_status plan(const struct ypi_refiner_work *work, struct ypi_refiner_plan *out)
