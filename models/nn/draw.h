@@ -8,6 +8,10 @@
 double nn_draw(const struct nn_operator *op, const struct nn_shape *shape,
                const struct nn_domain *domain, struct ypi_seed *seed);
 
+/* Makes whole numbers that were drawn of NN_OFFSETS what those are; of other domains, nothing. */
+void nn_draw_offsets(const struct nn_operator *op, const struct nn_shape *shape,
+                     const struct nn_domain *domain, int32_t *values, size_t count);
+
 /* The nearest number that the type has, float or bf16. */
 float nn_round(double value, enum nn_type type);
 

@@ -71,6 +71,9 @@ struct nn_domain {
         NN_BELL = 0, /* low: its middle; high: its deviation, 0 for 1; within 3.5 deviations */
         NN_UNIFORM,  /* from low to high */
         NN_WHOLE,    /* whole numbers from low to high - 1, or below the size of `below` */
+        /* Of (n + 1) whole numbers: where n segments of a list of `below` elements begin, and where
+         * the last one ends. They ascend from 0 to that size; a segment may be empty. */
+        NN_OFFSETS,
     } draw;
     double low, high;
     char below; /* a letter of dims, for indices; 0: high counts */

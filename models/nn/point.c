@@ -150,6 +150,12 @@ static void fill(struct nn_point *p, int i, bool cotangents, uint64_t seed)
         if (to != NULL)
             nn_store(to, type, k, value);
     }
+    if (cotangents || tensor->type != NN_INT32)
+        return;
+    const size_t count = nn_count(p->op, tensor, p->shape);
+    nn_draw_offsets(p->op, p->shape, &tensor->domain, oracle, count);
+    if (to != NULL)
+        memcpy(to, oracle, count * sizeof(int32_t));
 }
 
 static void fill_all(struct nn_point *p, uint64_t seed)
