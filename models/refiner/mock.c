@@ -4,6 +4,7 @@
 #include "base/numbers/splitmix.h"
 #include "models/nn/fast.h"
 #include "models/nn/patches.h"
+#include "models/nn/start.h"
 #include "models/refiner/shared.h"
 
 #include <math.h>
@@ -123,8 +124,8 @@ void mock_initialise(size_t width, uint64_t seed, float *parameters, float *stat
         const struct mock_layer layer = mock_layer(width, t.layer);
         const size_t fan = (layer.transposed ? layer.out : layer.in) * layer.kernel * layer.kernel;
         if (t.part <= MOCK_BIAS)
-            refiner_uniform((struct ypi_stream){ypi_mix64(seed + YPI_GOLDEN), i}, 0, t.count,
-                            (float)(1 / sqrt((double)fan)), parameters + t.offset);
+            nn_start_uniform((struct ypi_stream){ypi_mix64(seed + YPI_GOLDEN), i}, 0, t.count,
+                             (float)(1 / sqrt((double)fan)), parameters + t.offset);
         for (size_t k = 0; k < t.count && t.part > MOCK_BIAS; k++)
             parameters[t.offset + k] = t.part == MOCK_GAIN ? 1 : 0;
     }

@@ -3,19 +3,6 @@
 
 #include <string.h>
 
-/* Of each word the upper 24 bits, at their middle. */
-void refiner_uniform(struct ypi_stream stream, size_t first, size_t count, float bound, float *out)
-{
-    enum { CHUNK = 1024 };
-    uint32_t words[CHUNK];
-    for (size_t at = 0; at < count; at += CHUNK) {
-        const size_t some = count - at < CHUNK ? count - at : CHUNK;
-        ypi_random_words(YPI_LEVEL_AUTO, stream, first + at, some, words);
-        for (size_t i = 0; i < some; i++)
-            out[at + i] = bound * (((float)(words[i] >> 8) + 0.5F) * 0x1p-23F - 1);
-    }
-}
-
 enum yp_status refiner_ask_mean(struct yp_device *device, const struct nn_model *model, int losses,
                                 size_t batch, size_t count, double scale)
 {

@@ -1,11 +1,7 @@
 /* What the refiner's models share. */
 #pragma once
 
-#include "base/random/stream.h"
 #include "models/nn/model/model.h"
-
-/* Elements `first` on of a stream of values uniform within +-bound; the same bits everywhere. */
-void refiner_uniform(struct ypi_stream stream, size_t first, size_t count, float bound, float *out);
 
 /* Writes the cotangents of a batch's losses: `scale` times the mean of the first `count` of them is
  * differentiated. */

@@ -1,9 +1,9 @@
 /* The names, shapes and first values of a vision transformer's tensors. */
-#include "models/refiner/shared.h"
 #include "models/refiner/vit.h"
 
 #include "base/numbers/splitmix.h"
 #include "base/random/stream.h"
+#include "models/nn/start.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -214,7 +214,7 @@ enum yp_status vit_draw(const struct vit_options *options, size_t i, uint64_t se
     for (size_t at = 0; at < t.count && t.start != TABLE; at += CHUNK) {
         const size_t count = t.count - at < CHUNK ? t.count - at : CHUNK;
         if (t.start == UNIFORM)
-            refiner_uniform(stream, at, count, (float)(1 / sqrt((double)t.fan)), some);
+            nn_start_uniform(stream, at, count, (float)(1 / sqrt((double)t.fan)), some);
         if (t.start == NORMAL)
             ypi_random_normals(YPI_LEVEL_AUTO, stream, at, count, some);
         for (size_t k = 0; k < count; k++)
