@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <yieldpoint/device.h>
 
 enum {
     GRAPH_FEATURES = 9, /* of a node: x, y, speed, acceleration, sine and cosine of the direction,
@@ -58,3 +59,7 @@ struct graph_batch {
     const int32_t *outgoing; /* (nodes + 1) */
     const int32_t *end;      /* (edges): where edges that begin in node j end */
 };
+
+/* YP_INVALID, naming array and place: an offset, an index or a category is out of range, an edge
+ * connects two graphs or is not in both orders, a number is not finite. */
+enum yp_status graph_check_batch(const struct graph_batch *batch);

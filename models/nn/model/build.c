@@ -57,15 +57,21 @@ size_t nn_model_description(const struct nn_model_options *options)
     return arena.used;
 }
 
+void nn_model_clear(struct nn_model *model)
+{
+    *model = (struct nn_model){.o = model->o, .precision = model->o.precision};
+    struct ypi_arena arena = {.base = (char *)model};
+    lay_out(model, &arena);
+}
+
 struct nn_model *nn_model_create(const struct nn_model_options *options)
 {
     size_t bytes = nn_model_description(options);
     struct nn_model *model = bytes > 0 ? yp_device_alloc(yp_device_cpu(), bytes) : NULL;
     if (model == NULL)
         return NULL;
-    *model = (struct nn_model){.o = *options, .precision = options->precision};
-    struct ypi_arena arena = {.base = (char *)model};
-    lay_out(model, &arena);
+    model->o = *options;
+    nn_model_clear(model);
     return model;
 }
 

@@ -47,6 +47,9 @@ size_t nn_model_description(const struct nn_model_options *options);
 struct nn_model *nn_model_create(const struct nn_model_options *options);
 void nn_model_destroy(struct nn_model *model); /* NULL is allowed; the arena is the caller's */
 
+/* Takes out all tensors and steps, for others within the same options. */
+void nn_model_clear(struct nn_model *model);
+
 /* -- what it consists of ----------------------------------------------------------------------- */
 
 /* These return numbers of tensors, or -1 with yp_last_error() set: too many, or the model failed
