@@ -5,7 +5,7 @@ import struct
 
 import torch
 
-TYPES = {torch.float64: "F64", torch.float32: "F32", torch.int64: "I64"}
+TYPES = {torch.float64: "F64", torch.float32: "F32", torch.int64: "I64", torch.int32: "I32"}
 NPY = {torch.float64: "<f8", torch.float32: "<f4", torch.int64: "<i8"}
 
 
