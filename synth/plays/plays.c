@@ -83,6 +83,7 @@ static void describe(const struct synth_plan *p, int week, uint64_t play, struct
     enum { IN_GAME = 64 };
     out->game = 2023000000 + 10000 * (int64_t)week + (int64_t)(play / IN_GAME);
     out->play = 55 + 23 * (int64_t)(play % IN_GAME);
+    out->week = week;
     out->players = p->players;
     out->frames = p->frames;
     out->throw_frame = p->throw_frame;

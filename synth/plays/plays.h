@@ -71,6 +71,7 @@ struct synth_plays {
  * player i is at t players + i. */
 struct synth_play {
     int64_t game, play; /* the numbers that files have */
+    int week;
     size_t players, frames;
     size_t throw_frame;   /* the first one with the ball in the air */
     bool left;            /* the offense goes towards x = 0 */
