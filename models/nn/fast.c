@@ -109,6 +109,21 @@ enum yp_status nn_check_indices(const char *op, const char *tensor, const int32_
     return YP_OK;
 }
 
+enum yp_status nn_check_offsets(const char *op, const char *tensor, const int32_t *offset,
+                                size_t segments, size_t rows)
+{
+    for (size_t i = 0; i <= segments; i++) {
+        const size_t low = i == segments ? rows : i == 0 ? 0 : (size_t)offset[i - 1];
+        const size_t high = i == 0 ? 0 : rows;
+        if (offset[i] < 0 || (size_t)offset[i] < low || (size_t)offset[i] > high)
+            return yp_set_error(YP_INVALID,
+                                "%s: %s[%zu] is %d behind %d: offsets must ascend from "
+                                "0 and must be 0 to %zu, which the last one is",
+                                op, tensor, i, offset[i], i > 0 ? offset[i - 1] : 0, rows);
+    }
+    return YP_OK;
+}
+
 NN_LOOPS affine_loops(const float *x, float shift, float gain, size_t n, float *restrict y)
 {
     for (size_t i = 0; i < n; i++)

@@ -202,6 +202,9 @@ void nn_copy(const void *from, size_t bytes, void *to);
 /* YP_INVALID, naming operator and tensor, unless all of index (count) are from 0 to below - 1. */
 enum yp_status nn_check_indices(const char *op, const char *tensor, const int32_t *index,
                                 size_t count, size_t below);
+/* YP_INVALID unless offset (segments + 1) ascends from 0 to rows. */
+enum yp_status nn_check_offsets(const char *op, const char *tensor, const int32_t *offset,
+                                size_t segments, size_t rows);
 
 /* y (n) = gain (x - shift), and backward: dx = gain dy unless that is NULL; the sums of dy and of
  * dy (x - shift) are the first two of `sums`, nn_affine_bytes() of workspace. */

@@ -29,6 +29,25 @@ static inline float nn_exp(float x)
     return (p * r * r + r + 1) * power;
 }
 
+/* 1 / (1 + e^-x). */
+static inline float nn_sigmoid(float x)
+{
+    return 1 / (1 + nn_exp(-x));
+}
+
+/* Near 0 the polynomial of Cephes' tanhf (S. Moshier), elsewhere by the exponential. */
+static inline float nn_tanh(float x)
+{
+    float z = x * x;
+    float p = -5.70498872745e-3F;
+    p = p * z + 2.06390887954e-2F;
+    p = p * z - 5.37397155531e-2F;
+    p = p * z + 1.33314422036e-1F;
+    p = p * z - 3.33332819422e-1F;
+    float near = p * z * x + x, far = 1 - 2 / (1 + nn_exp(2 * x));
+    return z < 0.390625F ? near : far;
+}
+
 /* The share of the standard normal distribution below x, to 2^-26 of 1: (1 + erf(x / sqrt 2)) / 2.
  * With t = |x| / sqrt 2 its smaller half is erfc(t) / 2, and -ln erfc(t) = t q(t); q was fitted by
  * weighted least squares for t from 0 to 5. */

@@ -5,11 +5,14 @@
 #define NN_OPERATORS(OPERATOR) \
     OPERATOR(adamw) \
     OPERATOR(add) \
+    OPERATOR(add_embedding) \
     OPERATOR(attention) \
+    OPERATOR(attention_pool) \
     OPERATOR(batch_norm) \
     OPERATOR(bce) \
     OPERATOR(convolution) \
     OPERATOR(depthwise_convolution) \
+    OPERATOR(dropout) \
     OPERATOR(embedding) \
     OPERATOR(gelu) \
     OPERATOR(layer_norm) \
@@ -18,8 +21,10 @@
     OPERATOR(linear_int8) \
     OPERATOR(logit) \
     OPERATOR(lora) \
+    OPERATOR(lstm) \
     OPERATOR(matmul) \
     OPERATOR(minmax) \
+    OPERATOR(mode_steps) \
     OPERATOR(mse) \
     OPERATOR(orthogonality) \
     OPERATOR(pca) \
@@ -27,6 +32,7 @@
     OPERATOR(relu) \
     OPERATOR(rmsnorm) \
     OPERATOR(rope) \
+    OPERATOR(segment_attention) \
     OPERATOR(selector) \
     OPERATOR(slice) \
     OPERATOR(sum_squares) \

@@ -1,0 +1,174 @@
+/* y (g, c) = the rows of x (g, i, c), weighted by the softmax of score (g, i) over i, which is
+ * saved: weight. With s_i = x_i dy: dx_i = weight_i dy, dscore_i = weight_i (s_i - sum weight s).
+ */
+#ifndef REAL
+#define NN_FILE "models/nn/operators/attention_pool.c"
+enum { X, SCORE, Y, WEIGHT };
+enum { G, ITEMS, C };
+#include "models/nn/fast.h"
+#include "models/nn/maths.h"
+#include "models/nn/plain.h"
+#include "models/nn/types.h"
+
+NN_LOOPS pool_loops(bool bf16, const void *x, const void *score, size_t n, size_t c,
+                    void *restrict y, float *restrict weight, float *restrict sum)
+{
+    float high = nn_get(score, 0, bf16), all = 0;
+    for (size_t i = 0; i < n; i++)
+        high = nn_get(score, i, bf16) > high ? nn_get(score, i, bf16) : high;
+    for (size_t i = 0; i < n; i++) {
+        weight[i] = nn_exp(nn_get(score, i, bf16) - high);
+        all += weight[i];
+    }
+    memset(sum, 0, c * sizeof *sum);
+    for (size_t i = 0; i < n; i++) {
+        weight[i] /= all;
+        for (size_t k = 0; k < c; k++)
+            sum[k] += weight[i] * nn_get(x, i * c + k, bf16);
+    }
+    for (size_t k = 0; k < c; k++)
+        nn_put(y, k, sum[k], bf16);
+}
+NN_TYPED_KERNEL(pool,
+                (const void *x, const void *score, size_t n, size_t c, void *y, float *weight,
+                 float *sum),
+                (x, score, n, c, y, weight, sum))
+
+/* dx and dscore, added to what is there or not; NULL: not wanted. `along` has n places. */
+NN_LOOPS slopes_loops(bool bf16, const void *x, const float *weight, const void *dy, size_t n,
+                      size_t c, bool add_dx, bool add_dscore, void *restrict dx,
+                      void *restrict dscore, float *restrict along)
+{
+    float all = 0;
+    for (size_t i = 0; i < n; i++) {
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (size_t k = 0; k < c; k++)
+            sum += nn_get(x, i * c + k, bf16) * nn_get(dy, k, bf16);
+        along[i] = sum;
+        all += weight[i] * sum;
+    }
+    for (size_t i = 0; i < n && dscore != NULL; i++) {
+        const float slope = weight[i] * (along[i] - all);
+        nn_put(dscore, i, add_dscore ? nn_get(dscore, i, bf16) + slope : slope, bf16);
+    }
+    for (size_t i = 0; i < n && dx != NULL; i++)
+        for (size_t k = 0; k < c; k++) {
+            const float slope = weight[i] * nn_get(dy, k, bf16);
+            nn_put(dx, i * c + k, add_dx ? nn_get(dx, i * c + k, bf16) + slope : slope, bf16);
+        }
+}
+NN_TYPED_KERNEL(slopes,
+                (const void *x, const float *weight, const void *dy, size_t n, size_t c,
+                 bool add_dx, bool add_dscore, void *dx, void *dscore, float *along),
+                (x, weight, dy, n, c, add_dx, add_dscore, dx, dscore, along))
+
+/* A row of sums, or of scores, for each group. */
+static size_t places(const size_t *size)
+{
+    return nn_most(size[ITEMS], size[C]);
+}
+
+static size_t work(const struct nn_shape *shape)
+{
+    return shape->size[G] * places(shape->size) * sizeof(float);
+}
+
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+{
+    const size_t *size = call->shape->size, n = size[ITEMS], c = size[C];
+    float *weight = call->value[WEIGHT], *sums = call->work;
+    pool_kernel *pool = best_pool(bf16);
+    NN_PARALLEL_FOR(
+        size[G] * n * c > NN_FEW * NN_CHUNK, g, size[G], 1,
+        pool(nn_from(call->value[X], g * n * c, bf16), nn_from(call->value[SCORE], g * n, bf16), n,
+             c, nn_from(call->value[Y], g * c, bf16), weight + g * n, sums + g * places(size)));
+    return YP_OK;
+}
+
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+{
+    const size_t *size = call->shape->size, n = size[ITEMS], c = size[C];
+    const float *weight = call->value[WEIGHT];
+    float *sums = call->work;
+    void *dx = call->gradient[X], *dscore = call->gradient[SCORE];
+    slopes_kernel *slopes = best_slopes(bf16);
+    NN_PARALLEL_FOR(size[G] * n * c > NN_FEW * NN_CHUNK, g, size[G], 1,
+                    slopes(nn_from(call->value[X], g * n * c, bf16), weight + g * n,
+                           nn_from(call->gradient[Y], g * c, bf16), n, c, nn_adds(call, X),
+                           nn_adds(call, SCORE), dx != NULL ? nn_from(dx, g * n * c, bf16) : NULL,
+                           dscore != NULL ? nn_from(dscore, g * n, bf16) : NULL,
+                           sums + g * places(size)));
+    return YP_OK;
+}
+
+NN_BOTH_TYPES
+
+static double flops(const struct nn_shape *shape, enum nn_pass pass)
+{
+    const double rows = (double)shape->size[G] * (double)shape->size[ITEMS];
+    return rows * (pass == NN_VJP ? 3 * (double)shape->size[C] + 4
+                                  : 2 * (double)shape->size[C] + NN_FUNCTION + 3);
+}
+
+const struct nn_operator nn_attention_pool = {
+    .name = "attention_pool",
+    .dims = "gic",
+    .tensors = {{"x", "gic", .role = NN_INPUT, .adds = true},
+                {"score", "gi", .role = NN_INPUT, .adds = true, .unread = true},
+                {"y", "gc", .role = NN_OUTPUT},
+                {"weight", "gi", .role = NN_SAVED}},
+    .shapes = {{"one", .size = {1, 1, 1}},
+               {"odd", .size = {5, 3, 7}},
+               {"small", .size = {16, 8, 64}},
+               {"medium", .size = {256, 8, 256}}},
+    NN_PLAIN,
+    .flops = flops,
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
+                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work,
+                  .types = "bbbf", .gradients = "bbbf"}},
+};
+
+#else
+static void NAME(forward)(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    const REAL *x = call->value[X], *score = call->value[SCORE];
+    REAL *y = call->value[Y], *weight = call->value[WEIGHT];
+    memset(y, 0, size[G] * size[C] * sizeof *y);
+    for (size_t g = 0; g < size[G];
+         g++, score += size[ITEMS], weight += size[ITEMS], y += size[C]) {
+        REAL high = score[0], sum = 0;
+        for (size_t i = 1; i < size[ITEMS]; i++)
+            high = score[i] > high ? score[i] : high;
+        for (size_t i = 0; i < size[ITEMS]; i++)
+            sum += weight[i] = exp(score[i] - high);
+        for (size_t i = 0; i < size[ITEMS]; i++) {
+            weight[i] /= sum;
+            for (size_t c = 0; c < size[C]; c++)
+                y[c] += weight[i] * *x++;
+        }
+    }
+}
+
+static void NAME(vjp)(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    const REAL *x = call->value[X], *weight = call->value[WEIGHT], *dy = call->gradient[Y];
+    REAL *dx = call->gradient[X], *dscore = call->gradient[SCORE];
+    for (size_t g = 0; g < size[G];
+         g++, weight += size[ITEMS], dscore += size[ITEMS], dy += size[C]) {
+        REAL all = 0;
+        for (size_t i = 0; i < size[ITEMS]; i++) {
+            dscore[i] = 0;
+            for (size_t c = 0; c < size[C]; c++) {
+                dscore[i] += *x++ * dy[c];
+                *dx++ = weight[i] * dy[c];
+            }
+            all += weight[i] * dscore[i];
+        }
+        for (size_t i = 0; i < size[ITEMS]; i++)
+            dscore[i] = weight[i] * (dscore[i] - all);
+    }
+}
+#endif
