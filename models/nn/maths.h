@@ -2,6 +2,8 @@
  * loop of an operator; the plain loops have the C library's. */
 #pragma once
 
+#include <float.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -81,6 +83,29 @@ static inline float nn_log1p_unit(float u)
     p = p * z + 1.0F / 5;
     p = p * z + 1.0F / 3;
     return 2 * s + 2 * s * z * p;
+}
+
+/* ln x, to 2^-22 of it, for normal numbers: those below, zero, negative and infinite ones, and NaN,
+ * give NaN. x = 2^e m with m from sqrt 1/2 to sqrt 2, ln m = 2 artanh(s) with s = (m - 1) / (m +
+ * 1).
+ */
+static inline float nn_log(float x)
+{
+    const uint32_t root = 0x3f3504f3U; /* sqrt 1/2 */
+    uint32_t bits;
+    float m;
+    memcpy(&bits, &x, sizeof bits);
+    float e = (float)((int32_t)(bits - root) >> 23);
+    bits = ((bits - root) & 0x7fffffU) + root;
+    memcpy(&m, &bits, sizeof m);
+    float s = (m - 1) / (m + 1), z = s * s;
+    float p = 1.0F / 11;
+    p = p * z + 1.0F / 9;
+    p = p * z + 1.0F / 7;
+    p = p * z + 1.0F / 5;
+    p = p * z + 1.0F / 3;
+    float ln = e * 0.693359375F + (2 * s + (2 * s * z * p - e * 2.12194440e-4F));
+    return x >= FLT_MIN && x <= FLT_MAX ? ln : NAN;
 }
 
 /* The largest of x (n), n > 0. */

@@ -10,7 +10,9 @@
     OPERATOR(attention_pool) \
     OPERATOR(batch_norm) \
     OPERATOR(bce) \
+    OPERATOR(collision) \
     OPERATOR(convolution) \
+    OPERATOR(coverage_bce) \
     OPERATOR(depthwise_convolution) \
     OPERATOR(dropout) \
     OPERATOR(embedding) \
@@ -24,6 +26,8 @@
     OPERATOR(lstm) \
     OPERATOR(matmul) \
     OPERATOR(minmax) \
+    OPERATOR(mixture_head) \
+    OPERATOR(mixture_nll) \
     OPERATOR(mode_steps) \
     OPERATOR(mse) \
     OPERATOR(orthogonality) \
@@ -38,5 +42,6 @@
     OPERATOR(sum_squares) \
     OPERATOR(swiglu) \
     OPERATOR(tokens) \
+    OPERATOR(trajectory_terms) \
     OPERATOR(transposed_convolution) \
     OPERATOR(upsample)
