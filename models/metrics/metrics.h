@@ -1,5 +1,6 @@
-/* Judging detections. Counts are exact and add up over tiles, in any order. What does not exist (a
- * ratio over nothing) is NaN, which meets no budget; scikit-learn would say 0 and warn. */
+/* Judging detections and predicted paths. Counts are exact and add up over tiles, in any order.
+ * What does not exist (a ratio over nothing) is NaN, which meets no budget; scikit-learn would say
+ * 0 and warn. */
 #pragma once
 
 #include <stddef.h>
@@ -132,3 +133,41 @@ void metrics_calibration_result(const struct metrics_calibration *calibration,
 enum yp_status metrics_kolmogorov(struct yp_device *device, const float *scores,
                                   const uint8_t *labels, size_t n, size_t freedom,
                                   double *distance);
+
+/* -- displacement ---------------------------------------------------------------------------- */
+
+#define METRICS_MISS 2.0 /* by default a path misses whose last step is farther off than this */
+
+/* Sums over nodes, in double and in their order: the same bits however they are divided into calls.
+ * Begins as all zeros, but for `miss`. */
+struct metrics_displacement {
+    double miss; /* 0: METRICS_MISS */
+    uint64_t nodes, misses;
+    uint64_t skipped; /* nodes with a NaN in their paths, logits or target */
+    double mean, last, least_mean, least_last;
+};
+
+/* What is predicted for nodes, in several modes, and what came. */
+struct metrics_paths {
+    size_t nodes, modes, steps; /* 1 and more modes and steps */
+    size_t stride;              /* numbers of a step in `path`, which x and y begin: at least 2 */
+    const float *path;          /* (nodes, modes, steps, stride) */
+    const float *logit;         /* (nodes, modes): the largest is the likely one; NULL: the first */
+    const float *target;        /* (nodes, steps, 2) */
+    const float *counts;        /* (nodes): 0 where a node is left out; NULL: all count */
+};
+
+/* All but the number of nodes NaN where there is none. */
+struct metrics_displaced {
+    uint64_t nodes, skipped;
+    /* Of the likely mode: the mean distance over steps, that of the last step, and the part of
+     * nodes where that is above `miss`. */
+    double ade, fde, miss_rate;
+    /* Of the best mode of each node, which may be one for the mean and another for the end. */
+    double min_ade, min_fde;
+};
+
+void metrics_displacement_add(struct metrics_displacement *displacement,
+                              const struct metrics_paths *paths);
+void metrics_displacement_result(const struct metrics_displacement *displacement,
+                                 struct metrics_displaced *out);

@@ -1,11 +1,14 @@
-/* Decisions, rankings and calibration of a detector's scores against their definitions. */
+/* Decisions, rankings and calibration of a detector's scores, and displacements of paths, against
+ * their definitions. */
 #include "suites/stress/formulas/ranked.h"
 
+#include "base/numbers/splitmix.h"
 #include "models/metrics/metrics.h"
 #include "suites/scene_tiles.h"
 #include "suites/worst.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { CHANNELS = 10, PIXELS = 1000 };
@@ -204,4 +207,105 @@ YP_TEST(metrics, calibration, .tags = "stress small", .timeout = 120, .parallel 
                       near(metrics_chi_square_upper(x, CHANNELS), beyond(x, CHANNELS)),
                   "chi-square at %g: %g", x, metrics_chi_square(x, CHANNELS));
     }
+}
+
+/* -- displacement ------------------------------------------------------------------------------ */
+
+enum { NODES = 61, MODES = 4, STEPS = 3, STRIDE = 5 };
+
+/* Off by multiples of 1/64, which a float holds, along (3, 4): distances are 5/64 of them. */
+static void draw_paths(struct ypi_seed *seed, float *path, float *logit, float *target, int *off)
+{
+    for (size_t i = 0; i < (size_t)NODES * STEPS * 2; i++)
+        target[i] = floorf((float)ypi_seed_uniform(seed) * 64) / 16;
+    for (size_t i = 0; i < (size_t)NODES * MODES; i++)
+        logit[i] = floorf((float)ypi_seed_uniform(seed) * 6); /* with ties */
+    for (size_t i = 0; i < (size_t)NODES * MODES * STEPS; i++) {
+        const size_t node = i / (MODES * STEPS), step = i % STEPS;
+        off[i] = (int)(ypi_seed_uniform(seed) * 101) - 50;
+        for (size_t k = 0; k < STRIDE; k++)
+            path[i * STRIDE + k] = NAN; /* is not read */
+        path[i * STRIDE] = target[(node * STEPS + step) * 2] + 3 * (float)off[i] / 64;
+        path[i * STRIDE + 1] = target[(node * STEPS + step) * 2 + 1] - 4 * (float)off[i] / 64;
+    }
+}
+
+static struct metrics_displaced displaced(const struct metrics_paths *all, size_t at_once,
+                                          double miss)
+{
+    struct metrics_displacement sums = {.miss = miss};
+    struct metrics_displaced out;
+    for (size_t at = 0; at < all->nodes; at += at_once) {
+        struct metrics_paths some = *all;
+        some.nodes = all->nodes - at < at_once ? all->nodes - at : at_once;
+        some.path += at * MODES * STEPS * STRIDE;
+        some.logit += at * MODES;
+        some.target += at * STEPS * 2;
+        some.counts += at;
+        metrics_displacement_add(&sums, &some);
+    }
+    metrics_displacement_result(&sums, &out);
+    return out;
+}
+
+/* In 64ths of 5, exact. A node counts where its number is no multiple of 7. */
+static void check_displaced(struct yp_case *t, const struct metrics_displaced *got,
+                            const float *logit, const int *off, int miss)
+{
+    int nodes = 0, ade = 0, fde = 0, min_ade = 0, min_fde = 0, misses = 0;
+    for (int node = 0; node < NODES; node++) {
+        int sums[MODES] = {0}, ends[MODES], likely = MODES - 1, best = 1 << 20, end = 1 << 20;
+        for (int i = MODES - 1; i >= 0; i--) {
+            for (int s = 0; s < STEPS; s++)
+                sums[i] += abs(off[(node * MODES + i) * STEPS + s]);
+            ends[i] = abs(off[(node * MODES + i) * STEPS + STEPS - 1]);
+            likely = logit[node * MODES + i] >= logit[node * MODES + likely] ? i : likely;
+            best = sums[i] < best ? sums[i] : best;
+            end = ends[i] < end ? ends[i] : end;
+        }
+        if (node % 7 == 0)
+            continue;
+        nodes++;
+        ade += sums[likely];
+        fde += ends[likely];
+        min_ade += best;
+        min_fde += end;
+        misses += 5 * ends[likely] > miss;
+    }
+    const double unit = 5.0 / 64 / nodes;
+    yp_expect(t, (int)got->nodes == nodes && got->skipped == 0, "%zu nodes, %zu skipped",
+              (size_t)got->nodes, (size_t)got->skipped);
+    yp_expect(t,
+              near(got->ade, ade * unit / STEPS) && near(got->fde, fde * unit) &&
+                  near(got->min_ade, min_ade * unit / STEPS) && near(got->min_fde, min_fde * unit),
+              "%g %g %g %g, not %g %g %g %g", got->ade, got->fde, got->min_ade, got->min_fde,
+              ade * unit / STEPS, fde * unit, min_ade * unit / STEPS, min_fde * unit);
+    yp_expect(t, near(got->miss_rate, (double)misses / nodes), "%g miss, not %d", got->miss_rate,
+              misses);
+}
+
+YP_TEST(metrics, displacement, .tags = "stress small", .parallel = true)
+{
+    float path[NODES * MODES * STEPS * STRIDE], logit[NODES * MODES], target[NODES * STEPS * 2];
+    float counts[NODES];
+    int off[NODES * MODES * STEPS];
+    struct ypi_seed seed = ypi_seed_of(yp_seed(t), 0, 0);
+    draw_paths(&seed, path, logit, target, off);
+    for (size_t i = 0; i < NODES; i++)
+        counts[i] = i % 7 != 0;
+    const struct metrics_paths all = {NODES, MODES, STEPS, STRIDE, path, logit, target, counts};
+    struct metrics_displaced got = displaced(&all, NODES, 0), parts = displaced(&all, 5, 0);
+    check_displaced(t, &got, logit, off, 128);
+    yp_expect(t, memcmp(&got, &parts, sizeof got) == 0, "other bits in parts");
+    for (int miss = 0; miss <= 250; miss += 25) { /* at 5 times a whole number: the edge itself */
+        got = displaced(&all, 9, miss > 0 ? miss / 64.0 : 1e-9);
+        check_displaced(t, &got, logit, off, miss);
+    }
+    path[(8 * MODES + 3) * STEPS * STRIDE] = target[12 * STEPS * 2] = logit[13 * MODES] = NAN;
+    got = displaced(&all, NODES, 0);
+    yp_expect(t, got.skipped == 3 && got.nodes == NODES - 9 - 3 && isfinite(got.ade), "%zu skipped",
+              (size_t)got.skipped);
+    got = displaced(&(struct metrics_paths){0}, 1, 0);
+    yp_expect(t, got.nodes == 0 && isnan(got.ade) && isnan(got.min_fde) && isnan(got.miss_rate),
+              "%g of nothing", got.ade);
 }
