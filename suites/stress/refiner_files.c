@@ -18,32 +18,32 @@ static const char *file(struct yp_case *t, const char *name, char path[512])
 }
 
 /* The mock's vectors, drawn, and owned by the case. */
-static struct refiner_vectors drawn(struct yp_case *t, struct refiner_values *all, size_t *count)
+static struct state_vectors drawn(struct yp_case *t, struct state_values *all, size_t *count)
 {
     float *parameters = yp_alloc_host(t, mock_parameters(width, false) * sizeof *parameters);
     float *statistics = yp_alloc_host(t, mock_statistics(width) * sizeof *statistics);
-    const struct refiner_vectors vectors = {.at = {parameters, statistics}};
+    const struct state_vectors vectors = {.at = {parameters, statistics}};
     mock_initialise(width, yp_seed(t), parameters, statistics);
     for (size_t i = 0; i < mock_statistics(width); i++)
         statistics[i] += (float)i;
-    *count = refiner_values_of(refiner_mock_table, &width, &vectors, "", all);
+    *count = state_values_of(refiner_mock_table, &width, &vectors, "", all);
     return vectors;
 }
 
 YP_TEST(refiner, saved_and_loaded, .tags = "stress small", .parallel = true)
 {
-    struct refiner_values all[TENSORS];
+    struct state_values all[TENSORS];
     char path[512];
     size_t count;
-    const struct refiner_vectors saved = drawn(t, all, &count);
+    const struct state_vectors saved = drawn(t, all, &count);
     const size_t sizes[] = {mock_parameters(width, false), mock_statistics(width)};
     yp_require(t, count == 4 * 15 + 2 + 2 * 15, "%zu tensors", count);
-    yp_ok(t, refiner_save(file(t, "w", path), all, count));
+    yp_ok(t, state_save(file(t, "w", path), all, count));
     for (int wide = 0; wide < 2; wide++) {
-        struct refiner_vectors got = {.wide = wide != 0};
+        struct state_vectors got = {.wide = wide != 0};
         for (size_t v = 0; v < sizeof sizes / sizeof *sizes; v++)
             got.at[v] = yp_alloc_host(t, sizes[v] * sizeof(double));
-        yp_ok(t, refiner_load(path, refiner_mock_table, &width, refiner_take_vectors, &got));
+        yp_ok(t, state_load(path, refiner_mock_table, &width, state_take_vectors, &got));
         for (size_t v = 0; v < sizeof sizes / sizeof *sizes; v++)
             for (size_t i = 0; i < sizes[v]; i++) {
                 const float is = got.wide ? (float)((const double *)got.at[v])[i]
@@ -57,21 +57,21 @@ YP_TEST(refiner, saved_and_loaded, .tags = "stress small", .parallel = true)
 /* PyTorch's places, element by element, of a convolution and a transposed one. */
 YP_TEST(refiner, order_of_axes, .tags = "stress small", .parallel = true)
 {
-    struct refiner_values all[TENSORS];
+    struct state_values all[TENSORS];
     char path[512];
     size_t count;
     drawn(t, all, &count);
-    yp_ok(t, refiner_save(file(t, "w", path), all, count));
+    yp_ok(t, state_save(file(t, "w", path), all, count));
     struct safetensors *opened = safetensors_open(path);
     yp_got(t, opened);
     for (size_t i = 0; i < count; i++) {
         const uint64_t *shape = all[i].tensor.shape;
         const size_t pixels = (size_t)(shape[2] * shape[3]);
         float got[4096];
-        if (all[i].tensor.axes != 4 || refiner_elements(&all[i].tensor) > 4096)
+        if (all[i].tensor.axes != 4 || state_elements(&all[i].tensor) > 4096)
             continue;
         yp_ok(t, safetensors_read_floats(opened, safetensors_find(opened, all[i].tensor.name), 0,
-                                         refiner_elements(&all[i].tensor), got));
+                                         state_elements(&all[i].tensor), got));
         for (size_t a = 0; a < shape[0]; a++)
             for (size_t b = 0; b < shape[1]; b++)
                 for (size_t p = 0; p < pixels; p++)
@@ -89,48 +89,48 @@ static void check_refused(struct yp_case *t, const char *path, const char *says)
 {
     float *parameters = yp_alloc_host(t, mock_parameters(width, false) * sizeof *parameters);
     float *statistics = yp_alloc_host(t, mock_statistics(width) * sizeof *statistics);
-    struct refiner_vectors vectors = {.at = {parameters, statistics}};
+    struct state_vectors vectors = {.at = {parameters, statistics}};
     const enum yp_status status =
-        refiner_load(path, refiner_mock_table, &width, refiner_take_vectors, &vectors);
+        state_load(path, refiner_mock_table, &width, state_take_vectors, &vectors);
     yp_expect(t, status != YP_OK && strstr(yp_last_error(), says) != NULL,
               "status %d, not '%s': %s", (int)status, says, status != YP_OK ? yp_last_error() : "");
 }
 
 YP_TEST(refiner, weights_refused, .tags = "stress small", .parallel = true)
 {
-    struct refiner_values all[TENSORS + 1];
+    struct state_values all[TENSORS + 1];
     char path[512];
     size_t count;
     drawn(t, all, &count);
-    struct refiner_values *second = &all[1], right = *second;
+    struct state_values *second = &all[1], right = *second;
     file(t, "w", path);
 
     snprintf(second->tensor.name, sizeof second->tensor.name, "module.layer01.conv.bias");
-    yp_ok(t, refiner_save(path, all, count));
+    yp_ok(t, state_save(path, all, count));
     check_refused(t, path,
                   "has no tensor 'layer01.conv.bias' (4) but 'module.layer01.conv.bias', "
                   "which is none of the model's");
     *second = right;
     second->tensor.shape[0] = 3;
-    yp_ok(t, refiner_save(path, all, count));
+    yp_ok(t, state_save(path, all, count));
     check_refused(t, path, "tensor 'layer01.conv.bias' is (3): must be (4)");
     *second = right;
-    yp_ok(t, refiner_save(path, all, count - 1));
+    yp_ok(t, state_save(path, all, count - 1));
     check_refused(t, path, "has no tensor 'layer15.norm.running_var' (1)");
     all[count] = right;
     snprintf(all[count].tensor.name, sizeof right.tensor.name, "layer16.norm.weight");
-    yp_ok(t, refiner_save(path, all, count + 1));
+    yp_ok(t, state_save(path, all, count + 1));
     check_refused(t, path,
                   "tensor 'layer16.norm.weight' is none of the model's: must have its 92 "
                   "tensors and no others");
     snprintf(all[count].tensor.name, sizeof right.tensor.name, "layer15.norm.num_batches_tracked");
-    yp_ok(t, refiner_save(path, all, count + 1));
-    struct refiner_vectors vectors = drawn(t, all, &count);
-    yp_ok(t, refiner_load(path, refiner_mock_table, &width, refiner_take_vectors, &vectors));
+    yp_ok(t, state_save(path, all, count + 1));
+    struct state_vectors vectors = drawn(t, all, &count);
+    yp_ok(t, state_load(path, refiner_mock_table, &width, state_take_vectors, &vectors));
 
     float bad[] = {1, 2, NAN, 4};
     second->values = bad;
-    yp_ok(t, refiner_save(path, all, count));
+    yp_ok(t, state_save(path, all, count));
     check_refused(t, path, "layer01.conv.bias is nan at element 2: must be finite");
     check_refused(t, yp_tmp_path(t), yp_tmp_path(t));
 }
@@ -138,13 +138,13 @@ YP_TEST(refiner, weights_refused, .tags = "stress small", .parallel = true)
 /* A file of whole numbers in the shapes of the mock. */
 YP_TEST(refiner, whole_numbers_refused, .tags = "stress small", .parallel = true)
 {
-    struct refiner_values all[TENSORS];
+    struct state_values all[TENSORS];
     struct safetensors_tensor described[TENSORS];
     char path[512];
     size_t count;
     drawn(t, all, &count);
     for (size_t i = 0; i < count; i++) {
-        const struct refiner_tensor *tensor = &all[i].tensor;
+        const struct state_tensor *tensor = &all[i].tensor;
         described[i] = (struct safetensors_tensor){.type = SAFETENSORS_I32, .dims = tensor->axes};
         memcpy(described[i].name, tensor->name, sizeof tensor->name);
         memcpy(described[i].shape, tensor->shape, sizeof tensor->shape);
@@ -152,7 +152,7 @@ YP_TEST(refiner, whole_numbers_refused, .tags = "stress small", .parallel = true
     struct safetensors_writer *writer = safetensors_create(file(t, "w", path), described, count);
     yp_got(t, writer);
     for (size_t i = 0; i < count; i++)
-        yp_ok(t, safetensors_write(writer, i, 0, refiner_elements(&all[i].tensor), all[i].values));
+        yp_ok(t, safetensors_write(writer, i, 0, state_elements(&all[i].tensor), all[i].values));
     yp_ok(t, safetensors_finish(writer));
     check_refused(t, path, "tensor 'layer01.conv.weight' is of I32: must be F64, F32, F16 or BF16");
 }
@@ -181,7 +181,7 @@ YP_TEST(refiner, images, .tags = "stress small", .parallel = true)
     for (int doubles = 0; doubles < 2; doubles++) {
         write_npy(t, path, doubles ? "<f8" : "<f4", "2, 3, 2, 5", doubles ? (void *)wide : narrow,
                   doubles ? sizeof wide : sizeof narrow);
-        struct refiner_tensor images = refiner_images("x", 0, C, 0, W);
+        struct state_tensor images = refiner_images("x", 0, C, 0, W);
         double *got = refiner_read_images(path, &images);
         yp_got(t, got);
         yp_expect(t, images.shape[0] == B && images.shape[2] == H, "the sizes are not the file's");
@@ -213,14 +213,14 @@ YP_TEST(refiner, images_refused, .tags = "stress small", .parallel = true)
     values[5] = INFINITY;
     file(t, "x.npy", path);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct refiner_tensor images = refiner_images("x", 0, 4, 2, 0);
+        struct state_tensor images = refiner_images("x", 0, 4, 2, 0);
         write_npy(t, path, wrong[i].type, wrong[i].shape, values, sizeof values);
         yp_expect(t,
                   refiner_read_images(path, &images) == NULL &&
                       strstr(yp_last_error(), wrong[i].says) != NULL,
                   "not '%s': %s", wrong[i].says, yp_last_error());
     }
-    struct refiner_tensor images = refiner_images("x", 0, 0, 0, 0);
+    struct state_tensor images = refiner_images("x", 0, 0, 0, 0);
     yp_expect(t,
               refiner_read_images(file(t, "none.npy", path), &images) == NULL &&
                   yp_last_status() == YP_IO,

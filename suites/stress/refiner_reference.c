@@ -23,7 +23,7 @@ struct reference {
     const char *variant;
     struct safetensors *expected;
     enum way way;
-    struct refiner_values results[RESULTS]; /* of a model, that way */
+    struct state_values results[RESULTS]; /* of a model, that way */
     size_t count;
 };
 
@@ -80,13 +80,13 @@ static size_t size_of(struct yp_case *t, const struct reference *r, const char *
 }
 
 static const double *read_images(struct yp_case *t, const struct reference *r, const char *name,
-                                 struct refiner_tensor images)
+                                 struct state_tensor images)
 {
     char path[512];
     double *read = refiner_read_images(path_of(r, name, path), &images);
     yp_got(t, read);
-    double *values = yp_alloc_host(t, refiner_elements(&images) * sizeof *values);
-    memcpy(values, read, refiner_elements(&images) * sizeof *values);
+    double *values = yp_alloc_host(t, state_elements(&images) * sizeof *values);
+    memcpy(values, read, state_elements(&images) * sizeof *values);
     yp_device_free(yp_device_cpu(), read);
     return values;
 }
@@ -111,16 +111,16 @@ static void *fetched(struct yp_case *t, const struct reference *r, const void *f
     return values;
 }
 
-static void add_result(struct yp_case *t, struct reference *r, struct refiner_tensor tensor,
+static void add_result(struct yp_case *t, struct reference *r, struct state_tensor tensor,
                        const void *from)
 {
-    const void *values = fetched(t, r, from, refiner_elements(&tensor));
-    r->results[r->count++] = (struct refiner_values){tensor, values, r->way == DOUBLE};
+    const void *values = fetched(t, r, from, state_elements(&tensor));
+    r->results[r->count++] = (struct state_values){tensor, values, r->way == DOUBLE};
 }
 
-static struct refiner_tensor losses_tensor(size_t batch)
+static struct state_tensor losses_tensor(size_t batch)
 {
-    return (struct refiner_tensor){.name = "losses", .axes = 1, .shape = {batch}};
+    return (struct state_tensor){.name = "losses", .axes = 1, .shape = {batch}};
 }
 
 /* -- comparison ------------------------------------------------------------------------------- */
@@ -201,7 +201,7 @@ static void compare(struct yp_case *t, const struct reference *r, struct compari
     size_t compared = 0;
     *c = (struct comparison){.worst = 0};
     snprintf(path, sizeof path, "%s/results", yp_tmp_path(t));
-    yp_ok(t, refiner_save(path, r->results, r->count));
+    yp_ok(t, state_save(path, r->results, r->count));
     struct safetensors *got = safetensors_open(path);
     yp_got(t, got);
     for (size_t i = 0; (tensor = safetensors_at(r->expected, i)) != NULL; i++) {
@@ -257,9 +257,9 @@ static void check(struct yp_case *t, const char *model, const char *variant,
 
 /* An image of the file at its place on the device. */
 static void send(struct yp_case *t, const struct reference *r, const char *name,
-                 struct refiner_tensor images, void *to)
+                 struct state_tensor images, void *to)
 {
-    const size_t count = refiner_elements(&images);
+    const size_t count = state_elements(&images);
     const double *values = read_images(t, r, name, images);
     float *narrow = yp_alloc_host(t, count * sizeof *narrow);
     for (size_t i = 0; i < count; i++)
@@ -303,12 +303,12 @@ static void run_mock(struct yp_case *t, struct reference *r)
                              .batch = size_of(t, r, "batch"),
                              .tile = size_of(t, r, "tile")};
     const size_t parameters = mock_parameters(o.width, false);
-    struct refiner_vectors v = {.at = {yp_alloc_host(t, parameters * element(r)),
-                                       yp_alloc_host(t, mock_statistics(o.width) * element(r))},
-                                .wide = wide};
+    struct state_vectors v = {.at = {yp_alloc_host(t, parameters * element(r)),
+                                     yp_alloc_host(t, mock_statistics(o.width) * element(r))},
+                              .wide = wide};
     char path[512];
-    yp_ok(t, refiner_load(path_of(r, "weights.safetensors", path), refiner_mock_table, &o.width,
-                          refiner_take_vectors, &v));
+    yp_ok(t, state_load(path_of(r, "weights.safetensors", path), refiner_mock_table, &o.width,
+                        state_take_vectors, &v));
 
     void *folded = yp_alloc_host(t, mock_parameters(o.width, true) * element(r));
     if (wide)
@@ -324,16 +324,16 @@ static void run_mock(struct yp_case *t, struct reference *r)
     o.pass = NN_MODEL_GRADIENT;
     void *gradient = yp_device_alloc(o.device, parameters * element(r));
     yp_got(t, gradient);
-    mock = pass_of_mock(t, r, &o, v.at[REFINER_PARAMETERS], gradient);
+    mock = pass_of_mock(t, r, &o, v.at[STATE_PARAMETERS], gradient);
     add_result(t, r, losses_tensor(o.batch), mock_result(mock));
-    yp_ok(t, mock_update_statistics(mock, v.at[REFINER_STATISTICS]));
+    yp_ok(t, mock_update_statistics(mock, v.at[STATE_STATISTICS]));
     mock_destroy(mock);
-    const struct refiner_vectors gradients = {.at = {fetched(t, r, gradient, parameters)},
-                                              .wide = wide};
-    v.at[REFINER_PARAMETERS] = NULL;
+    const struct state_vectors gradients = {.at = {fetched(t, r, gradient, parameters)},
+                                            .wide = wide};
+    v.at[STATE_PARAMETERS] = NULL;
     r->count +=
-        refiner_values_of(refiner_mock_table, &o.width, &gradients, ".grad", r->results + r->count);
-    r->count += refiner_values_of(refiner_mock_table, &o.width, &v, "", r->results + r->count);
+        state_values_of(refiner_mock_table, &o.width, &gradients, ".grad", r->results + r->count);
+    r->count += state_values_of(refiner_mock_table, &o.width, &v, "", r->results + r->count);
     yp_device_free(o.device, gradient);
 }
 
@@ -381,9 +381,9 @@ static struct vit *pass_of_vit(struct yp_case *t, const struct reference *r,
     yp_got(t, vit.vit);
     yp_got(t, there);
     yp_ok(t, vit_start(vit.vit));
-    yp_ok(t, refiner_load(path_of(r, "weights.safetensors", path), refiner_vit_table, o,
-                          refiner_take_vit, &vit));
-    yp_ok(t, yp_device_copy(o->device, there, vit.vectors.at[REFINER_PARAMETERS], bytes));
+    yp_ok(t, state_load(path_of(r, "weights.safetensors", path), refiner_vit_table, o,
+                        refiner_take_vit, &vit));
+    yp_ok(t, yp_device_copy(o->device, there, vit.vectors.at[STATE_PARAMETERS], bytes));
     const double *image =
         read_images(t, r, "input.npy", refiner_images("input", b, o->channels, tile, tile));
     yp_ok(t, vit_set_input(vit.vit, image));
@@ -413,10 +413,9 @@ static void run_vit(struct yp_case *t, struct reference *r)
     vit = pass_of_vit(t, r, &o, gradient);
     add_result(t, r, losses_tensor(o.batch), vit_result(vit));
     vit_destroy(vit);
-    const struct refiner_vectors gradients = {.at = {fetched(t, r, gradient, parameters)},
-                                              .wide = o.oracle};
-    r->count +=
-        refiner_values_of(refiner_vit_table, &o, &gradients, ".grad", r->results + r->count);
+    const struct state_vectors gradients = {.at = {fetched(t, r, gradient, parameters)},
+                                            .wide = o.oracle};
+    r->count += state_values_of(refiner_vit_table, &o, &gradients, ".grad", r->results + r->count);
     yp_device_free(o.device, gradient);
 }
 

@@ -66,7 +66,7 @@ static enum yp_status open_image(struct image *m, const struct ypi_refiner_model
         status = model->plan(&p->work, &plan);
     if (status != YP_OK)
         return status;
-    const struct refiner_tensor out = model->output(&p->work);
+    const struct state_tensor out = model->output(&p->work);
     const struct synth_cube_info *info = synth_cube_info(m->file);
     m->channels = out.shape[1];
     m->tiling = (struct refiner_tiling){.rows = info->height,
@@ -158,10 +158,10 @@ static enum yp_status refine(struct image *m, const struct ypi_refiner_model *mo
         return yp_set_error(YP_INVALID,
                             "%s: the result is not finite, of finite weights and images",
                             m->p->load != NULL ? m->p->load : "weights to start from");
-    const struct refiner_values out = {
+    const struct state_values out = {
         .tensor = refiner_images("output", 1, m->channels, rows, columns), .values = m->merge.sum};
     if (m->p->dump != NULL)
-        status = refiner_save(m->p->dump, &out, 1);
+        status = state_save(m->p->dump, &out, 1);
     char seconds[YPI_FIGURE_MAX];
     ypi_format_seconds(seconds, m->seconds);
     if (status == YP_OK)

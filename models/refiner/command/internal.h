@@ -25,7 +25,7 @@ struct ypi_refiner_plan {
     size_t start; /* of the CPU, beside what is planned: while weights and images are drawn */
 };
 
-struct refiner_tensor;
+struct state_tensor;
 struct ypi_refiner_pass;
 
 /* A model to be measured. On failure yp_last_error() is set. */
@@ -45,7 +45,7 @@ struct ypi_refiner_model {
     /* Over given images: their channels, the shape of the result, and the pass, which adds what
      * is to be dumped. */
     size_t channels; /* 0: those of work.real */
-    struct refiner_tensor (*output)(const struct ypi_refiner_work *work);
+    struct state_tensor (*output)(const struct ypi_refiner_work *work);
     enum yp_status (*pass)(struct ypi_refiner_pass *pass);
 };
 

@@ -25,7 +25,7 @@ struct mock_options ypi_refiner_mock_options(const struct ypi_refiner_work *work
                                  .pass = work->train ? NN_MODEL_GRADIENT : NN_MODEL_FORWARD};
 }
 
-struct refiner_tensor ypi_refiner_mock_output(const struct ypi_refiner_work *work)
+struct state_tensor ypi_refiner_mock_output(const struct ypi_refiner_work *work)
 {
     return refiner_images("output", work->batch, MOCK_CHANNELS, work->tile / 4, work->tile / 4);
 }

@@ -4,25 +4,25 @@
 #include "base/system/clock.h"
 
 /* Those of training's start; of an oracle the same values, widened in place from the end. */
-static void initialise(const struct ypi_refiner_pass *p, const struct refiner_vectors *v)
+static void initialise(const struct ypi_refiner_pass *p, const struct state_vectors *v)
 {
     const size_t width = p->work.width;
     const size_t counts[] = {mock_parameters(width, false), mock_statistics(width)};
-    mock_initialise(width, p->work.seed, v->at[REFINER_PARAMETERS], v->at[REFINER_STATISTICS]);
+    mock_initialise(width, p->work.seed, v->at[STATE_PARAMETERS], v->at[STATE_STATISTICS]);
     for (int k = 0; k < 2 && p->wide; k++)
         for (size_t i = counts[k]; i-- > 0;)
             ((double *)v->at[k])[i] = (double)((float *)v->at[k])[i];
 }
 
-static enum yp_status weights(struct ypi_refiner_pass *p, struct refiner_vectors *v)
+static enum yp_status weights(struct ypi_refiner_pass *p, struct state_vectors *v)
 {
     const size_t width = p->work.width;
-    v->at[REFINER_PARAMETERS] = ypi_refiner_numbers(p, mock_parameters(width, false));
-    v->at[REFINER_STATISTICS] = ypi_refiner_numbers(p, mock_statistics(width));
-    if (v->at[REFINER_PARAMETERS] == NULL || v->at[REFINER_STATISTICS] == NULL)
+    v->at[STATE_PARAMETERS] = ypi_refiner_numbers(p, mock_parameters(width, false));
+    v->at[STATE_STATISTICS] = ypi_refiner_numbers(p, mock_statistics(width));
+    if (v->at[STATE_PARAMETERS] == NULL || v->at[STATE_STATISTICS] == NULL)
         return yp_last_status();
     if (p->load != NULL)
-        return refiner_load(p->load, refiner_mock_table, &width, refiner_take_vectors, v);
+        return state_load(p->load, refiner_mock_table, &width, state_take_vectors, v);
     initialise(p, v);
     return YP_OK;
 }
@@ -49,39 +49,39 @@ static enum yp_status run(const struct ypi_refiner_pass *p, const void *paramete
     return status;
 }
 
-static enum yp_status infer(struct ypi_refiner_pass *p, const struct refiner_vectors *v)
+static enum yp_status infer(struct ypi_refiner_pass *p, const struct state_vectors *v)
 {
     const size_t width = p->work.width;
-    const struct refiner_tensor output = ypi_refiner_mock_output(&p->work);
+    const struct state_tensor output = ypi_refiner_mock_output(&p->work);
     void *folded = ypi_refiner_numbers(p, mock_parameters(width, true));
-    void *image = ypi_refiner_numbers(p, refiner_elements(&output));
+    void *image = ypi_refiner_numbers(p, state_elements(&output));
     struct mock *mock = NULL;
     if (folded == NULL || image == NULL)
         return yp_last_status();
     if (p->wide)
-        mock_fold_oracle(width, v->at[REFINER_PARAMETERS], v->at[REFINER_STATISTICS], folded);
+        mock_fold_oracle(width, v->at[STATE_PARAMETERS], v->at[STATE_STATISTICS], folded);
     else
-        mock_fold(width, v->at[REFINER_PARAMETERS], v->at[REFINER_STATISTICS], folded);
+        mock_fold(width, v->at[STATE_PARAMETERS], v->at[STATE_STATISTICS], folded);
     const enum yp_status status = run(p, folded, NULL, &p->forward, &mock);
     if (status == YP_OK)
-        ypi_refiner_get(p, mock_result(mock), refiner_elements(&output), image);
+        ypi_refiner_get(p, mock_result(mock), state_elements(&output), image);
     mock_destroy(mock);
     return status == YP_OK ? ypi_refiner_add(p, output, image) : status;
 }
 
-static enum yp_status learn(struct ypi_refiner_pass *p, const struct refiner_vectors *v)
+static enum yp_status learn(struct ypi_refiner_pass *p, const struct state_vectors *v)
 {
     const size_t width = p->work.width;
-    struct refiner_vectors gradients = {.wide = p->wide}, statistics = *v;
+    struct state_vectors gradients = {.wide = p->wide}, statistics = *v;
     struct mock *mock = NULL;
     void *gradient = ypi_refiner_numbers(p, mock_parameters(width, false));
     if (gradient == NULL)
         return yp_last_status();
-    gradients.at[REFINER_PARAMETERS] = gradient;
-    statistics.at[REFINER_PARAMETERS] = NULL;
-    enum yp_status status = run(p, v->at[REFINER_PARAMETERS], gradient, &p->step, &mock);
+    gradients.at[STATE_PARAMETERS] = gradient;
+    statistics.at[STATE_PARAMETERS] = NULL;
+    enum yp_status status = run(p, v->at[STATE_PARAMETERS], gradient, &p->step, &mock);
     if (status == YP_OK)
-        status = mock_update_statistics(mock, v->at[REFINER_STATISTICS]);
+        status = mock_update_statistics(mock, v->at[STATE_STATISTICS]);
     if (status == YP_OK)
         status = ypi_refiner_add_losses(p, mock_result(mock));
     mock_destroy(mock);
@@ -94,7 +94,7 @@ static enum yp_status learn(struct ypi_refiner_pass *p, const struct refiner_vec
 /* Inference; with gradients a pass of training from the same weights, too. */
 enum yp_status ypi_refiner_mock_pass(struct ypi_refiner_pass *p)
 {
-    struct refiner_vectors v = {.wide = p->wide};
+    struct state_vectors v = {.wide = p->wide};
     enum yp_status status = weights(p, &v);
     if (status == YP_OK)
         status = infer(p, &v);

@@ -63,7 +63,7 @@ void ypi_refiner_get(const struct ypi_refiner_pass *p, const void *values, size_
 
 static enum yp_status make_room(struct ypi_refiner_pass *p, size_t more)
 {
-    struct refiner_values *room = ypi_refiner_take(p, (p->count + more) * sizeof *room);
+    struct state_values *room = ypi_refiner_take(p, (p->count + more) * sizeof *room);
     if (room == NULL)
         return yp_last_status();
     if (p->count > 0)
@@ -72,30 +72,30 @@ static enum yp_status make_room(struct ypi_refiner_pass *p, size_t more)
     return YP_OK;
 }
 
-enum yp_status ypi_refiner_add(struct ypi_refiner_pass *p, struct refiner_tensor tensor,
+enum yp_status ypi_refiner_add(struct ypi_refiner_pass *p, struct state_tensor tensor,
                                const void *values)
 {
     const enum yp_status status = make_room(p, 1);
     if (status == YP_OK)
-        p->results[p->count++] = (struct refiner_values){tensor, values, p->wide};
+        p->results[p->count++] = (struct state_values){tensor, values, p->wide};
     return status;
 }
 
-enum yp_status ypi_refiner_add_vectors(struct ypi_refiner_pass *p, refiner_table *table,
-                                       const void *model, const struct refiner_vectors *vectors,
+enum yp_status ypi_refiner_add_vectors(struct ypi_refiner_pass *p, state_table *table,
+                                       const void *model, const struct state_vectors *vectors,
                                        const char *suffix)
 {
     const enum yp_status status =
-        make_room(p, refiner_values_of(table, model, vectors, suffix, NULL));
+        make_room(p, state_values_of(table, model, vectors, suffix, NULL));
     if (status == YP_OK)
-        p->count += refiner_values_of(table, model, vectors, suffix, p->results + p->count);
+        p->count += state_values_of(table, model, vectors, suffix, p->results + p->count);
     return status;
 }
 
 enum yp_status ypi_refiner_add_losses(struct ypi_refiner_pass *p, const void *losses)
 {
     const size_t count = p->work.batch;
-    const struct refiner_tensor tensor = {.name = "losses", .axes = 1, .shape = {count}};
+    const struct state_tensor tensor = {.name = "losses", .axes = 1, .shape = {count}};
     void *kept = ypi_refiner_numbers(p, count);
     if (kept == NULL)
         return yp_last_status();
@@ -110,7 +110,7 @@ enum yp_status ypi_refiner_add_losses(struct ypi_refiner_pass *p, const void *lo
 static bool all_finite(const struct ypi_refiner_pass *p)
 {
     for (size_t i = 0; i < p->count; i++)
-        for (size_t k = 0; k < refiner_elements(&p->results[i].tensor); k++) {
+        for (size_t k = 0; k < state_elements(&p->results[i].tensor); k++) {
             const double value = p->wide ? ((const double *)p->results[i].values)[k]
                                          : (double)((const float *)p->results[i].values)[k];
             if (isfinite(value))
@@ -147,7 +147,7 @@ static enum yp_status check_range(const struct ypi_refiner_pass *p, const char *
 static enum yp_status read_input(struct ypi_refiner_pass *p, const struct ypi_refiner_model *model)
 {
     const size_t channels = model->channels > 0 ? model->channels : p->work.real.channels;
-    struct refiner_tensor images = refiner_images("input", 0, channels, 0, 0);
+    struct state_tensor images = refiner_images("input", 0, channels, 0, 0);
     p->image = refiner_read_images(p->input, &images);
     if (p->image == NULL)
         return yp_last_status();
@@ -157,7 +157,7 @@ static enum yp_status read_input(struct ypi_refiner_pass *p, const struct ypi_re
         return yp_set_error(YP_INVALID, "%s: has %zu rows and %zu columns: tiles are square",
                             p->input, (size_t)images.shape[2], (size_t)images.shape[3]);
     struct ypi_refiner_plan plan;
-    enum yp_status status = check_range(p, p->input, p->image, refiner_elements(&images));
+    enum yp_status status = check_range(p, p->input, p->image, state_elements(&images));
     if (status != YP_OK)
         return status;
     status = model->plan(&p->work, &plan);
@@ -167,15 +167,15 @@ static enum yp_status read_input(struct ypi_refiner_pass *p, const struct ypi_re
 /* A target that was not given is 0 everywhere. */
 static enum yp_status read_target(struct ypi_refiner_pass *p, const struct ypi_refiner_model *model)
 {
-    struct refiner_tensor images = model->output(&p->work);
-    const size_t bytes = refiner_elements(&images) * sizeof *p->aim;
+    struct state_tensor images = model->output(&p->work);
+    const size_t bytes = state_elements(&images) * sizeof *p->aim;
     if (!p->gradients)
         return YP_OK;
     p->aim = p->target != NULL ? refiner_read_images(p->target, &images)
                                : yp_device_alloc(yp_device_cpu(), bytes);
     if (p->aim != NULL && p->target == NULL)
         memset(p->aim, 0, bytes);
-    return p->aim != NULL ? check_range(p, p->target, p->aim, refiner_elements(&images))
+    return p->aim != NULL ? check_range(p, p->target, p->aim, state_elements(&images))
                           : yp_last_status();
 }
 
@@ -205,7 +205,7 @@ int ypi_refiner_pass(struct ypi_refiner_pass *p, const struct ypi_refiner_model 
     if (status == YP_OK)
         finite = all_finite(p);
     if (status == YP_OK && finite && p->dump != NULL)
-        status = refiner_save(p->dump, p->results, p->count);
+        status = state_save(p->dump, p->results, p->count);
     const int code = status == YP_OK && finite ? print(p) : ypi_file_error();
     ypi_refiner_give_back(p);
     yp_device_free(yp_device_cpu(), p->image);

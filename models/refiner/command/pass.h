@@ -12,12 +12,12 @@ struct ypi_refiner_pass {
     bool gradients;
     bool wide; /* in double by plain loops */
 
-    double *image;                  /* (batch, tile, tile, channels) */
-    double *aim;                    /* of the shape of the output; NULL without gradients */
-    double forward;                 /* seconds of inference */
-    double step;                    /* of a forward and a backward pass */
-    double loss;                    /* mean over the batch */
-    struct refiner_values *results; /* to be dumped; their names are the model's and the pass's */
+    double *image;                /* (batch, tile, tile, channels) */
+    double *aim;                  /* of the shape of the output; NULL without gradients */
+    double forward;               /* seconds of inference */
+    double step;                  /* of a forward and a backward pass */
+    double loss;                  /* mean over the batch */
+    struct state_values *results; /* to be dumped; their names are the model's and the pass's */
     size_t count;
 
     void *blocks[YPI_REFINER_BLOCKS]; /* owned */
@@ -38,10 +38,10 @@ void ypi_refiner_get(const struct ypi_refiner_pass *pass, const void *values, si
 
 /* Adds a result, and those of a model's vectors with `suffix` behind their names. YP_OUT_OF_MEMORY.
  */
-enum yp_status ypi_refiner_add(struct ypi_refiner_pass *pass, struct refiner_tensor tensor,
+enum yp_status ypi_refiner_add(struct ypi_refiner_pass *pass, struct state_tensor tensor,
                                const void *values);
-enum yp_status ypi_refiner_add_vectors(struct ypi_refiner_pass *pass, refiner_table *table,
-                                       const void *model, const struct refiner_vectors *vectors,
+enum yp_status ypi_refiner_add_vectors(struct ypi_refiner_pass *pass, state_table *table,
+                                       const void *model, const struct state_vectors *vectors,
                                        const char *suffix);
 
 /* Adds the losses of the images, numbers of the pass, and notes their mean. */

@@ -26,7 +26,7 @@ struct vit_options ypi_refiner_real_options(const struct ypi_refiner_work *work)
     return o;
 }
 
-struct refiner_tensor ypi_refiner_real_output(const struct ypi_refiner_work *work)
+struct state_tensor ypi_refiner_real_output(const struct ypi_refiner_work *work)
 {
     return refiner_images("output", work->batch, work->real.head_width, work->tile, work->tile);
 }

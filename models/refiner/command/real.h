@@ -6,6 +6,6 @@
 struct vit_options ypi_refiner_real_options(const struct ypi_refiner_work *work);
 
 /* (batch, head_width, tile, tile) as PyTorch has it. */
-struct refiner_tensor ypi_refiner_real_output(const struct ypi_refiner_work *work);
+struct state_tensor ypi_refiner_real_output(const struct ypi_refiner_work *work);
 
 enum yp_status ypi_refiner_real_pass(struct ypi_refiner_pass *pass);

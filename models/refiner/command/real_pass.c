@@ -10,7 +10,7 @@ static enum yp_status initialise(struct ypi_refiner_pass *p, const struct vit_op
     struct vit_tensor t;
     enum yp_status status = YP_OK;
     for (size_t i = 0; status == YP_OK && vit_tensor(o, i, &t); i++) {
-        struct refiner_tensor tensor;
+        struct state_tensor tensor;
         double *values = yp_device_alloc(yp_device_cpu(), t.count * sizeof *values);
         status = values != NULL ? vit_draw(o, i, p->work.seed, values) : yp_last_status();
         if (status == YP_OK && refiner_vit_table(o, i, &tensor))
@@ -32,11 +32,11 @@ static enum yp_status prepare(struct ypi_refiner_pass *p, bool train, struct ref
     enum yp_status status = of->vit != NULL ? vit_start(of->vit) : yp_last_status();
     if (status != YP_OK)
         return status;
-    of->vectors = (struct refiner_vectors){
+    of->vectors = (struct state_vectors){
         .at = {ypi_refiner_numbers(p, vit_elements(&o, VIT_PARTS))}, .wide = p->wide};
-    if (of->vectors.at[REFINER_PARAMETERS] == NULL)
+    if (of->vectors.at[STATE_PARAMETERS] == NULL)
         return yp_last_status();
-    status = p->load != NULL ? refiner_load(p->load, refiner_vit_table, &o, refiner_take_vit, of)
+    status = p->load != NULL ? state_load(p->load, refiner_vit_table, &o, refiner_take_vit, of)
                              : initialise(p, &o, of);
     if (status == YP_OK)
         status = vit_set_input(of->vit, p->image);
@@ -45,17 +45,17 @@ static enum yp_status prepare(struct ypi_refiner_pass *p, bool train, struct ref
 
 static enum yp_status infer(struct ypi_refiner_pass *p)
 {
-    const struct refiner_tensor output = ypi_refiner_real_output(&p->work);
-    void *image = ypi_refiner_numbers(p, refiner_elements(&output));
+    const struct state_tensor output = ypi_refiner_real_output(&p->work);
+    void *image = ypi_refiner_numbers(p, state_elements(&output));
     struct refiner_vit of = {.vit = NULL};
     enum yp_status status = image != NULL ? prepare(p, false, &of) : yp_last_status();
     if (status == YP_OK) {
         const double begun = ypi_now();
-        status = vit_pass(of.vit, of.vectors.at[REFINER_PARAMETERS], NULL, NN_MODEL_COPY);
+        status = vit_pass(of.vit, of.vectors.at[STATE_PARAMETERS], NULL, NN_MODEL_COPY);
         p->forward = ypi_now() - begun;
     }
     if (status == YP_OK)
-        ypi_refiner_get(p, vit_result(of.vit), refiner_elements(&output), image);
+        ypi_refiner_get(p, vit_result(of.vit), state_elements(&output), image);
     vit_destroy(of.vit);
     return status == YP_OK ? ypi_refiner_add(p, output, image) : status;
 }
@@ -63,14 +63,14 @@ static enum yp_status infer(struct ypi_refiner_pass *p)
 static enum yp_status learn(struct ypi_refiner_pass *p)
 {
     const struct vit_options o = ypi_refiner_real_options(&p->work);
-    struct refiner_vectors gradients = {.at = {ypi_refiner_numbers(p, vit_elements(&o, VIT_PARTS))},
-                                        .wide = p->wide};
-    void *gradient = gradients.at[REFINER_PARAMETERS];
+    struct state_vectors gradients = {.at = {ypi_refiner_numbers(p, vit_elements(&o, VIT_PARTS))},
+                                      .wide = p->wide};
+    void *gradient = gradients.at[STATE_PARAMETERS];
     struct refiner_vit of = {.vit = NULL};
     enum yp_status status = gradient != NULL ? prepare(p, true, &of) : yp_last_status();
     if (status == YP_OK) {
         const double begun = ypi_now();
-        status = vit_pass(of.vit, of.vectors.at[REFINER_PARAMETERS], gradient, NN_MODEL_COPY);
+        status = vit_pass(of.vit, of.vectors.at[STATE_PARAMETERS], gradient, NN_MODEL_COPY);
         p->step = ypi_now() - begun;
     }
     if (status == YP_OK)

@@ -1,0 +1,201 @@
+/* Graphs as a trainer's items. */
+#include "models/graph/train.h"
+
+#include "base/numbers/splitmix.h"
+#include "base/system/arena.h"
+
+#include <string.h>
+
+enum { SETTINGS = 16 };
+
+struct graph_trainee {
+    struct graph_options o;
+    struct graph_source source;
+    size_t batch;
+    uint64_t seed;
+    int64_t epoch;
+    struct graph *graph;
+    struct graph_tensor *named; /* (n_tensors) */
+    struct yp_tensor *tensors;
+    size_t n_tensors;
+    float *start;
+    struct train_setting settings[SETTINGS];
+};
+
+static void lay_out(struct graph_trainee *t, struct ypi_arena *arena,
+                    const struct graph_options *options)
+{
+    struct graph_tensor tensor;
+    ypi_arena_take(arena, 1, sizeof *t);
+    t->n_tensors = 0;
+    while (graph_tensor(options, t->n_tensors, &tensor))
+        t->n_tensors++;
+    t->named = ypi_arena_take(arena, t->n_tensors, sizeof *t->named);
+    t->tensors = ypi_arena_take(arena, t->n_tensors, sizeof *t->tensors);
+    t->start = ypi_arena_take(arena, graph_elements(options, GRAPH_PARTS), sizeof *t->start);
+}
+
+static struct graph_trainee *allocate(const struct graph_options *options)
+{
+    struct graph_trainee counted = {.batch = 0};
+    struct ypi_arena arena = {0};
+    lay_out(&counted, &arena, options);
+    arena = (struct ypi_arena){.base = yp_device_alloc(yp_device_cpu(), arena.used)};
+    if (arena.base == NULL)
+        return NULL;
+    struct graph_trainee *t = (struct graph_trainee *)(void *)arena.base;
+    *t = (struct graph_trainee){.o = *options};
+    lay_out(t, &arena, options);
+    return t;
+}
+
+struct graph_trainee *graph_trainee_create(const struct graph_options *options,
+                                           const struct graph_source *source, size_t batch,
+                                           uint64_t seed)
+{
+    if (graph_check_options(options) != YP_OK)
+        return NULL;
+    if (options->oracle || batch == 0) {
+        yp_set_error(YP_INVALID,
+                     "graph_trainee_create: a batch of %zu graphs%s: must be 1 or more, "
+                     "in float",
+                     batch, options->oracle ? " in double" : "");
+        return NULL;
+    }
+    struct graph_trainee *t = allocate(options);
+    if (t == NULL)
+        return NULL;
+    t->source = *source;
+    t->batch = batch;
+    t->seed = seed;
+    for (size_t i = 0; i < t->n_tensors; i++) {
+        graph_tensor(options, i, &t->named[i]);
+        t->tensors[i] = (struct yp_tensor){t->named[i].name, t->named[i].offset, t->named[i].count};
+    }
+    if (t->n_tensors > TRAIN_TENSORS)
+        yp_set_error(YP_INVALID, "graph_trainee_create: %zu tensors: must be at most %d",
+                     t->n_tensors, TRAIN_TENSORS);
+    else
+        t->graph = graph_create(options);
+    if (t->graph == NULL) {
+        graph_trainee_destroy(t);
+        return NULL;
+    }
+    graph_draw(options, seed, t->start);
+    return t;
+}
+
+void graph_trainee_destroy(struct graph_trainee *t)
+{
+    if (t == NULL)
+        return;
+    graph_destroy(t->graph);
+    yp_device_free(yp_device_cpu(), t);
+}
+
+struct graph *graph_trainee_graph(struct graph_trainee *t)
+{
+    return t->graph;
+}
+
+const float *graph_trainee_start(const struct graph_trainee *t)
+{
+    return t->start;
+}
+
+/* -- items ------------------------------------------------------------------------------------- */
+
+/* One pass over some items, with its loss. */
+static enum yp_status run(struct graph_trainee *t, struct train_items items, struct graph_use use,
+                          const float *parameters, double scale, float *gradient,
+                          struct graph_loss *loss)
+{
+    struct graph_batch batch;
+    enum yp_status status =
+        t->source.read(t->source.arg, items.index, items.count, use.drops ? t->epoch : -1, &batch);
+    if (status == YP_OK)
+        status = graph_load(t->graph, &batch, use);
+    if (status == YP_OK)
+        status = graph_pass(t->graph, parameters, scale, gradient, NN_MODEL_COPY);
+    return status == YP_OK ? graph_read_loss(t->graph, loss) : status;
+}
+
+static enum yp_status gradient(void *arg, struct train_items items, const float *parameters,
+                               double scale, double *mean, double *weight, float *out)
+{
+    struct graph_trainee *t = arg;
+    struct graph_loss loss = {.nodes = 0};
+    const struct graph_use use = {.losses = true,
+                                  .gradient = true,
+                                  .drops = true,
+                                  .seed = t->seed + YPI_GOLDEN * ((uint64_t)t->epoch + 1)};
+    enum yp_status status = run(t, items, use, parameters, scale, out, &loss);
+    *mean = loss.total;
+    *weight = loss.nodes;
+    return status;
+}
+
+static enum yp_status evaluate(void *arg, struct train_items items, const float *parameters,
+                               double *mean, double *weight, double *metrics)
+{
+    struct graph_trainee *t = arg;
+    enum yp_status status = YP_OK;
+    double sum = 0;
+    (void)metrics;
+    *weight = 0;
+    for (size_t at = 0; at < items.count && status == YP_OK; at += t->batch) {
+        const size_t left = items.count - at;
+        const struct train_items some = {items.index + at, left < t->batch ? left : t->batch};
+        struct graph_loss loss = {.nodes = 0};
+        status = run(t, some, (struct graph_use){.losses = true}, parameters, 1, NULL, &loss);
+        sum += loss.nodes * loss.total;
+        *weight += loss.nodes;
+    }
+    *mean = *weight > 0 ? sum / *weight : 0;
+    return status;
+}
+
+static void begin_epoch(void *arg, uint64_t epoch, float *parameters)
+{
+    (void)parameters;
+    ((struct graph_trainee *)arg)->epoch = (int64_t)epoch;
+}
+
+static uint64_t bits(double value)
+{
+    uint64_t out;
+    memcpy(&out, &value, sizeof out);
+    return out;
+}
+
+struct train_objective graph_trainee_objective(struct graph_trainee *t)
+{
+    const struct graph_options *o = &t->o;
+    const struct train_setting settings[SETTINGS] = {{"hidden", o->hidden},
+                                                     {"heads", o->heads},
+                                                     {"layers", o->layers},
+                                                     {"modes", o->modes},
+                                                     {"blocks", o->blocks},
+                                                     {"inducing", o->inducing},
+                                                     {"features", o->features},
+                                                     {"history", o->history},
+                                                     {"future", o->future},
+                                                     {"dropout", bits(o->dropout)},
+                                                     {"drop_path", bits(o->drop_path)},
+                                                     {"coverage", bits(o->losses.coverage)},
+                                                     {"smoothing", bits(o->losses.smoothing)},
+                                                     {"precision", (uint64_t)o->precision},
+                                                     {"seed", t->seed}};
+    memcpy(t->settings, settings, sizeof settings);
+    return (struct train_objective){.parameters = graph_elements(o, GRAPH_PARTS),
+                                    .items = t->source.graphs,
+                                    .tensors = t->tensors,
+                                    .n_tensors = t->n_tensors,
+                                    .settings = t->settings,
+                                    .n_settings = 15,
+                                    .gradient = gradient,
+                                    .evaluate = evaluate,
+                                    .epoch = begin_epoch,
+                                    .any_device = true,
+                                    .arg = t};
+}
