@@ -4,11 +4,11 @@
     PEERS/bin/python models/graph/reference/make.py FOLDER [--size base|9M|12M] [--layers 2 --graphs 16 ...]
     PEERS/bin/python models/graph/reference/make.py count
 
-writes FOLDER/graphs.safetensors and weights.safetensors in float and, in double, expected.safetensors: the mixtures'
-parameters, the logits of modes and coverage, losses and the gradient of every tensor; and all_terms.safetensors: the
-loss with all its parts, and the gradient of small tensors. Sizes stand there as "size.NAME", weights of the loss as
-"weight.NAME". `count` compares the sizes' parameters with what is known of them. The suite's own files are made without
-options.
+writes FOLDER/graphs.safetensors and weights.safetensors in float and, in double, expected.safetensors: mixtures, the
+logits of modes and coverage, the loss with its parts and the gradient of every tensor; and all_terms.safetensors: the
+loss with every part that training may have, and the gradient of small tensors. Sizes stand there as "size.NAME",
+weights of the loss as "weight.NAME". `count` compares the sizes' parameters with what is known of them. The suite's own
+files are made without options.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import torch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "data")]
-from model import SIZES, WEIGHTS, Gatv2, Model, batch_of, coverage_of, nll_of, terms, total  # noqa: E402
+from model import SIZES, WEIGHTS, Gatv2, Model, batch_of, terms, total  # noqa: E402
 from torch_files import save  # noqa: E402
 
 MODEL = {"hidden": 8, "heads": 2, "layers": 2, "modes": 3}
@@ -113,8 +113,8 @@ def spread(model, batch):
 def aim(model, batch):
     """Targets that the model may well have drawn itself: small deviations make no loss that hides all others."""
     with torch.no_grad():
-        parameters, logits, _ = model(batch)
-    ways = parameters[torch.arange(len(logits)), logits.argmax(1)]
+        mixture, logits, _ = model(batch)
+    ways = mixture[torch.arange(len(logits)), logits.argmax(1)]
     (x, y), turn = torch.randn(2, *ways.shape[:2], dtype=torch.float64), ways[..., 4]
     off = torch.stack([x, turn * x + (1 - turn.square()).sqrt() * y], -1)
     return (ways[..., :2] + ways[..., 2:4] * off).float()
@@ -128,17 +128,15 @@ def expect(holds, what):
 def results_of(model, g, weights):
     """Outputs, losses, gradients."""
     model.zero_grad()
-    results = parameters, logits, coverage = model(g)
+    results = mixture, logits, coverage = model(g)
     parts = terms(results, g)
     loss = total(parts, weights)
     loss.backward()
-    deviations = parameters[..., 2:4]
+    deviations = mixture[..., 2:4]
     expect((deviations == 0.01).any() and (deviations == 10).any(), "deviations are within their limits")
     expect(all(part > 0 for part in parts.values()), "a part of the loss is 0")
-    return {"parameters": parameters, "logits": logits, "probabilities": torch.softmax(logits, -1),
-            "coverage": coverage, "nll": nll_of(parameters, logits, g["target"]),
-            "coverage_losses": torch.where(g["coverage"] >= 0, coverage_of(coverage, g["coverage"]), 0),
-            "loss": loss, **{f"loss.{name}": part for name, part in parts.items()}}, \
+    return {"mixture": mixture, "logit": logits, "coverage": coverage, "loss": loss,
+            **{f"loss.{name}": part for name, part in parts.items() if weights.get(name, 0) > 0}}, \
         {f"{name}.grad": p.grad for name, p in model.named_parameters()}
 
 
@@ -157,7 +155,7 @@ def make(folder, sizes, graphs, players):
     save(os.path.join(folder, "weights.safetensors"), {name: p.float() for name, p in model.named_parameters()})
     expect(batch["edge_index"].shape[1] > 0 and (batch["counts"] == 0).any(), "no edges, or all nodes count")
     said = numbers("size", {**sizes, **STEPS})
-    usual = {name: WEIGHTS[name] for name in ("nll", "coverage")}
+    usual = {name: WEIGHTS[name] for name in ("likelihood", "coverage")}
     outputs, gradient = results_of(model, batch, usual)
     save(os.path.join(folder, "expected.safetensors"), {**outputs, **gradient, **said, **numbers("weight", usual)})
     outputs, gradient = results_of(model, batch, WEIGHTS)
@@ -196,7 +194,8 @@ def main():
     sizes = SIZES[found.size] if found.size else MODEL
     torch.manual_seed(found.seed)
     torch.set_num_threads(1)
-    make(found.folder, {name: getattr(found, name) or size for name, size in sizes.items()}, found.graphs, found.players)
+    sizes = {name: getattr(found, name) or size for name, size in sizes.items()}
+    make(found.folder, sizes, found.graphs, found.players)
 
 
 if __name__ == "__main__":

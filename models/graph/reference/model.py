@@ -2,9 +2,9 @@
 (Brody et al., "How attentive are graph attention networks?", 2022) is written out in scatter operations.
 
 It differs from the reference where models/graph does: players who are absent are no nodes; a graph has a frame of its
-own, where the reference gives the first graph's to the whole batch; log(2 pi) is exact; the modes go through the decoder
-together; the collision term is one of positions on the field, where the reference has displacements; a graph without
-nodes is allowed.
+own, where the reference gives the first graph's to the whole batch; log(2 pi) is exact; modes go through the decoder
+together; the collision term is one of positions on the field, where the reference has displacements; weights of
+attention have no dropout; a graph without nodes is allowed.
 """
 
 import math
@@ -17,7 +17,7 @@ SIZES = {"base": {"hidden": 64, "heads": 4, "layers": 4, "modes": 6},
          "9M": {"hidden": 256, "heads": 8, "layers": 6, "modes": 12},
          "12M": {"hidden": 256, "heads": 8, "layers": 8, "modes": 16}}
 # Parts of the loss, and the weights that the reference's training gives to them.
-WEIGHTS = {"nll": 1.0, "coverage": 0.5, "velocity": 0.3, "acceleration": 0.1, "collision": 0.05, "winner": 0.5,
+WEIGHTS = {"likelihood": 1.0, "coverage": 0.5, "velocity": 0.3, "acceleration": 0.1, "collision": 0.05, "winner": 0.5,
            "endpoint": 0.2}
 
 # -- segments: rows (n, ...) that belong to one of `count` owners, in any order --
@@ -127,8 +127,8 @@ class Encoder(nn.Module):
         side = self.side_emb(g["side"])
         scene = F.relu(self.context_encoder(g["context"])) + self.formation_emb(g["formation"]) + \
             self.alignment_emb(g["alignment"]) + self.temporal_emb(g["frame"])
-        h = F.relu(self.embedding(g["node"])) + self.role_emb(g["role"]) + scene[g["graph"]] + \
-            self.history_encoder(g["motion"])
+        h = F.relu(self.embedding(g["node"][:, :self.embedding.in_features])) + self.role_emb(g["role"])
+        h = h + scene[g["graph"]] + self.history_encoder(g["motion"])
         h = h + F.pad(side, (0, h.shape[1] - side.shape[1]))
         edges = with_loops(nodes, source, end, g["edge_attr"])
         for gat, norm, drop_path in zip(self.gat_layers, self.layer_norms, self.drop_paths):
@@ -142,10 +142,10 @@ class Encoder(nn.Module):
 class Scene(nn.Module):
     """Eight points attend to the nodes of each graph. `cross_attention` holds the parameters: nodes are not padded."""
 
-    def __init__(self, hidden, heads, dropout):
+    def __init__(self, hidden, heads):
         super().__init__()
         self.inducing_points = nn.Parameter(torch.randn(8, hidden))
-        self.cross_attention = nn.MultiheadAttention(hidden, heads, batch_first=True, dropout=dropout)
+        self.cross_attention = nn.MultiheadAttention(hidden, heads)
         self.pool_attention = nn.Linear(hidden, 1)
         self.output_proj = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, hidden))
 
@@ -155,7 +155,6 @@ class Scene(nn.Module):
         q = F.linear(self.inducing_points, a.in_proj_weight[:c], a.in_proj_bias[:c]).view(-1, heads, d)
         k, v = F.linear(x, a.in_proj_weight[c:], a.in_proj_bias[c:]).view(-1, 2, heads, d).unbind(1)
         share = segment_softmax(torch.einsum("ihd,nhd->nih", q, k) * d ** -0.5, graph, graphs)
-        share = F.dropout(share, a.dropout, self.training)
         return a.out_proj(segment_sum(share[..., None] * v[:, None], graph, graphs).flatten(2))
 
     def forward(self, x, graph, graphs):
@@ -167,6 +166,7 @@ class Decoder(nn.Module):
     def __init__(self, hidden, heads, modes, future, dropout):
         super().__init__()
         layer = nn.TransformerEncoderLayer(hidden, heads, 4 * hidden, dropout, batch_first=True)
+        layer.self_attn.dropout = 0.0
         self.transformer = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
         self.query_pos_emb = nn.Parameter(torch.randn(1, future, hidden))
         self.mode_emb = nn.Embedding(modes, hidden)
@@ -187,7 +187,7 @@ class Model(nn.Module):
     def __init__(self, hidden=64, heads=4, layers=4, modes=6, features=9, future=10, dropout=0.0):
         super().__init__()
         self.encoder = Encoder(hidden, heads, layers, features, dropout)
-        self.scene_encoder = Scene(hidden, heads, dropout)
+        self.scene_encoder = Scene(hidden, heads)
         self.decoder = Decoder(hidden, heads, modes, future, dropout)
         self.classifier = nn.Linear(hidden, 1)
 
@@ -265,7 +265,7 @@ def terms(results, g, names=tuple(WEIGHTS)):
         error = off[:, -1].norm(dim=-1)
         return mean_where(torch.tanh(error / 5).square() * error, counts)
 
-    of = {"nll": lambda: mean_where(nll_of(parameters, logits, target), counts),
+    of = {"likelihood": lambda: mean_where(nll_of(parameters, logits, target), counts),
           "coverage": lambda: mean_where(coverage_of(coverage, label), label >= 0),
           "velocity": lambda: mean_where(off.diff(dim=1).square().mean((1, 2)), counts),
           "acceleration": lambda: mean_where(off.diff(n=2, dim=1).square().mean((1, 2)), counts),
@@ -281,5 +281,5 @@ def total(parts, weights):
 
 def loss(results, g):
     """What training starts with: negative log-likelihood and coverage."""
-    names = ("nll", "coverage")
+    names = ("likelihood", "coverage")
     return total(terms(results, g, names), {name: WEIGHTS[name] for name in names})
