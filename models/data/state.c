@@ -26,16 +26,28 @@ const char *state_shape(size_t axes, const uint64_t *shape, char text[256])
     return text;
 }
 
+/* A matrix (rows, columns) of halves as (rows, 2, columns / 2), and the second axis is the slowest
+ * in memory. */
+static struct state_tensor split(const struct state_tensor *t)
+{
+    struct state_tensor three = {.axes = 3, .order = {1, 0, 2}};
+    three.shape[0] = t->shape[0];
+    three.shape[1] = t->halves;
+    three.shape[2] = t->shape[1] / t->halves;
+    return three;
+}
+
 void state_reorder(const struct state_tensor *t, bool to_file, size_t bytes, const void *from,
                    void *to)
 {
+    const struct state_tensor three = t->halves > 1 ? split(t) : *t;
     size_t size[STATE_AXES], step[STATE_AXES]; /* of memory's axes; in elements of the file */
     for (size_t i = 0; i < STATE_AXES; i++) {
-        const bool real = i < t->axes;
-        size[i] = real ? t->shape[t->order[i]] : 1;
+        const bool real = i < three.axes;
+        size[i] = real ? three.shape[three.order[i]] : 1;
         step[i] = 1;
-        for (size_t k = real ? (size_t)t->order[i] + 1 : STATE_AXES; k < t->axes; k++)
-            step[i] *= t->shape[k];
+        for (size_t k = real ? (size_t)three.order[i] + 1 : STATE_AXES; k < three.axes; k++)
+            step[i] *= three.shape[k];
     }
     size_t memory = 0;
     for (size_t a = 0; a < size[0]; a++)

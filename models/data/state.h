@@ -12,6 +12,8 @@ struct state_tensor {
     size_t axes;                /* 0: one number */
     uint64_t shape[STATE_AXES]; /* as PyTorch has it */
     int order[STATE_AXES];      /* the axes in memory, the slowest first: of images 0, 2, 3, 1 */
+    size_t halves;              /* 2, of a matrix: the two halves of its columns lie one behind the
+                                   other in memory; else 0 */
     int vector;                 /* of struct state_vectors: which one has the tensor, */
     size_t offset;              /* and its first element there */
 };
