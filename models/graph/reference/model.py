@@ -29,8 +29,8 @@ def segment_sum(rows, owner, count):
 
 def segment_mean(rows, owner, count):
     """0 of an owner without rows."""
-    size = torch.bincount(owner, minlength=count).clamp(min=1).to(rows.dtype)
-    return segment_sum(rows, owner, count) / size.view(-1, *[1] * (rows.dim() - 1))
+    size = segment_sum(torch.ones_like(rows[:, :1]), owner, count).clamp(min=1)
+    return segment_sum(rows, owner, count) / size
 
 
 def segment_softmax(score, owner, count):
