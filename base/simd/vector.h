@@ -11,8 +11,8 @@
  * before.
  *
  * VF is a vector of floats, VI one of 32-bit integers, VD the doubles of half a VF, V_MASK names
- * some lanes. V_MIN(a, b) is a < b ? a : b, V_MAX(a, b) is a > b ? a : b. Only what is used is
- * here.
+ * some lanes. V_MIN(a, b) is a < b ? a : b, V_MAX(a, b) is a > b ? a : b, V_ABOVE_0(v, a, b) is
+ * v > 0 ? a : b, and V_SUM(v) the sum of all lanes. Only what is used is here.
  */
 #define V_NAME_OF_(name, suffix) name##_##suffix
 #define V_NAME_OF(name, suffix) V_NAME_OF_(name, suffix)
@@ -45,6 +45,9 @@
 #define V_SQRT(a) _mm512_sqrt_ps(a)
 #define V_MIN(a, b) _mm512_min_ps(a, b)
 #define V_MAX(a, b) _mm512_max_ps(a, b)
+#define V_ABOVE_0(v, a, b) \
+    _mm512_mask_blend_ps(_mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_GT_OQ), b, a)
+#define V_SUM(v) _mm512_reduce_add_ps(v)
 /* Lane i gets lane index[i] of a. */
 #define V_PICK(a, index) _mm512_permutexvar_ps(index, a)
 /* Whether a lane is infinite or NaN. */
@@ -66,6 +69,15 @@
 
 #elif V_LANES == 8
 #include <immintrin.h>
+#ifndef YPI_VECTOR_8
+#define YPI_VECTOR_8
+YPI_TARGET_AVX2 static inline float ypi_sum8(__m256 v)
+{
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+#endif
 #ifndef V_SUFFIX
 #define V_SUFFIX avx2
 #endif
@@ -91,6 +103,8 @@
 #define V_SQRT(a) _mm256_sqrt_ps(a)
 #define V_MIN(a, b) _mm256_min_ps(a, b)
 #define V_MAX(a, b) _mm256_max_ps(a, b)
+#define V_ABOVE_0(v, a, b) _mm256_blendv_ps(b, a, _mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_GT_OQ))
+#define V_SUM(v) ypi_sum8(v)
 #define V_PICK(a, index) _mm256_permutevar8x32_ps(a, index)
 #define V_NOT_FINITE(v) \
     (_mm256_movemask_ps(_mm256_cmp_ps(_mm256_sub_ps(v, v), _mm256_setzero_ps(), _CMP_NEQ_UQ)) != 0)
@@ -147,6 +161,13 @@ static inline ypi_float4 ypi_choose4(ypi_float4 a, ypi_float4 b, bool least)
     return a;
 }
 
+static inline ypi_float4 ypi_above4(ypi_float4 v, ypi_float4 a, ypi_float4 b)
+{
+    for (int i = 0; i < 4; i++)
+        a[i] = v[i] > 0 ? a[i] : b[i];
+    return a;
+}
+
 static inline bool ypi_not_finite4(ypi_float4 v)
 {
     for (int i = 0; i < 4; i++)
@@ -172,6 +193,8 @@ static inline bool ypi_not_finite4(ypi_float4 v)
 #define V_MUL(a, b) ((a) * (b))
 #define V_MIN(a, b) ypi_choose4(a, b, true)
 #define V_MAX(a, b) ypi_choose4(a, b, false)
+#define V_ABOVE_0(v, a, b) ypi_above4(v, a, b)
+#define V_SUM(v) (((v)[0] + (v)[2]) + ((v)[1] + (v)[3]))
 #define V_PICK(a, index) \
     ((ypi_float4){(a)[(index)[0]], (a)[(index)[1]], (a)[(index)[2]], (a)[(index)[3]]})
 #define V_NOT_FINITE(v) ypi_not_finite4(v)

@@ -23,6 +23,8 @@
 #undef V_SQRT
 #undef V_MIN
 #undef V_MAX
+#undef V_ABOVE_0
+#undef V_SUM
 #undef V_PICK
 #undef V_NOT_FINITE
 #undef VI_LOAD

@@ -99,6 +99,21 @@ void nn_copy(const void *from, size_t bytes, void *to)
         memcpy((char *)to + at, (const char *)from + at, nn_least(CHUNK_BYTES, bytes - at)));
 }
 
+NN_LOOPS more_loops(bool bf16, const void *from, size_t n, void *restrict to)
+{
+    for (size_t i = 0; i < n; i++)
+        nn_put(to, i, nn_get(to, i, bf16) + nn_get(from, i, bf16), bf16);
+}
+NN_TYPED_KERNEL(more, (const void *from, size_t n, void *to), (from, n, to))
+
+void nn_add_to(const void *from, bool bf16, size_t n, void *to)
+{
+    more_kernel *kernel = best_more(bf16);
+    NN_PARALLEL_FOR(
+        n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
+        kernel(nn_from(from, at, bf16), nn_least(NN_CHUNK, n - at), nn_from(to, at, bf16)));
+}
+
 enum yp_status nn_check_indices(const char *op, const char *tensor, const int32_t *index,
                                 size_t count, size_t below)
 {

@@ -104,6 +104,12 @@
         return work_in(shape, true); \
     }
 
+/* For an entry: the versions of NN_BOTH_TYPES, with workspace, or NULL, and the types in bf16. */
+#define NN_CPU_VERSIONS(work_, types_, gradients_) \
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work_}, \
+                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_, \
+                  .types = types_, .gradients = gradients_}}
+
 #define NN_CHUNK ((size_t)8192) /* elements: 32 KiB */
 #define NN_FEW 4                /* chunks that one thread does faster than several */
 
@@ -198,6 +204,7 @@ enum yp_status nn_activation_vjp(const struct nn_call *call, enum nn_activation 
 
 void nn_zero(void *out, size_t bytes);
 void nn_copy(const void *from, size_t bytes, void *to);
+void nn_add_to(const void *from, bool bf16, size_t n, void *to); /* to (n) += from */
 
 /* YP_INVALID, naming operator and tensor, unless all of index (count) are from 0 to below - 1. */
 enum yp_status nn_check_indices(const char *op, const char *tensor, const int32_t *index,

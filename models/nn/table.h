@@ -15,7 +15,11 @@
     OPERATOR(coverage_bce) \
     OPERATOR(depthwise_convolution) \
     OPERATOR(dropout) \
+    OPERATOR(edge_pair) \
     OPERATOR(embedding) \
+    OPERATOR(gate) \
+    OPERATOR(gather) \
+    OPERATOR(gatv2) \
     OPERATOR(gelu) \
     OPERATOR(layer_norm) \
     OPERATOR(linear) \
@@ -36,9 +40,14 @@
     OPERATOR(relu) \
     OPERATOR(rmsnorm) \
     OPERATOR(rope) \
+    OPERATOR(scatter) \
     OPERATOR(segment_attention) \
+    OPERATOR(segment_softmax) \
+    OPERATOR(segment_spread) \
+    OPERATOR(segment_sum) \
     OPERATOR(selector) \
     OPERATOR(slice) \
+    OPERATOR(sparse_matmul) \
     OPERATOR(sum_squares) \
     OPERATOR(swiglu) \
     OPERATOR(tokens) \

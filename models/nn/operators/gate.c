@@ -1,0 +1,107 @@
+/* y (n) = x sigmoid(g). With s = sigmoid(g): dx = dy s, dg = dy x s (1 - s). */
+#ifndef REAL
+#define NN_FILE "models/nn/operators/gate.c"
+enum { X, G, Y };
+enum { N };
+#include "models/nn/fast.h"
+#include "models/nn/maths.h"
+#include "models/nn/plain.h"
+#include "models/nn/types.h"
+
+NN_LOOPS values_loops(bool bf16, const void *x, const void *g, size_t n, void *restrict y)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        nn_put(y, i, nn_get(x, i, bf16) / (1 + nn_exp(-nn_get(g, i, bf16))), bf16);
+}
+NN_TYPED_KERNEL(values, (const void *x, const void *g, size_t n, void *y), (x, g, n, y))
+
+/* A gradient that is NULL is left out. With e = e^-|g|, s (1 - s) = e / (1 + e)^2. */
+NN_LOOPS slopes_loops(bool bf16, const void *x, const void *g, const void *dy, size_t n, bool add_x,
+                      bool add_g, void *restrict dx, void *restrict dg)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        const float at = nn_get(g, i, bf16), d = nn_get(dy, i, bf16);
+        const float e = nn_exp(at < 0 ? at : -at), share = 1 / (1 + e);
+        if (dx != NULL)
+            nn_put(dx, i, d * (at < 0 ? e * share : share) + (add_x ? nn_get(dx, i, bf16) : 0),
+                   bf16);
+        if (dg != NULL)
+            nn_put(dg, i,
+                   d * nn_get(x, i, bf16) * (e * share * share) + (add_g ? nn_get(dg, i, bf16) : 0),
+                   bf16);
+    }
+}
+NN_TYPED_KERNEL(slopes,
+                (const void *x, const void *g, const void *dy, size_t n, bool add_x, bool add_g,
+                 void *dx, void *dg),
+                (x, g, dy, n, add_x, add_g, dx, dg))
+
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+{
+    values_kernel *kernel = best_values(bf16);
+    const size_t n = call->shape->size[N];
+    NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
+                    kernel(nn_from(call->value[X], at, bf16), nn_from(call->value[G], at, bf16),
+                           nn_least(NN_CHUNK, n - at), nn_from(call->value[Y], at, bf16)));
+    return YP_OK;
+}
+
+static void *part(void *array, size_t at, bool bf16)
+{
+    return array != NULL ? nn_from(array, at, bf16) : NULL;
+}
+
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+{
+    slopes_kernel *kernel = best_slopes(bf16);
+    const size_t n = call->shape->size[N];
+    NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
+                    kernel(nn_from(call->value[X], at, bf16), nn_from(call->value[G], at, bf16),
+                           nn_from(call->gradient[Y], at, bf16), nn_least(NN_CHUNK, n - at),
+                           nn_adds(call, X), nn_adds(call, G), part(call->gradient[X], at, bf16),
+                           part(call->gradient[G], at, bf16)));
+    return YP_OK;
+}
+
+NN_BOTH_TYPES
+
+static double flops(const struct nn_shape *shape, enum nn_pass pass)
+{
+    return (NN_FUNCTION + (pass == NN_VJP ? 7 : 3)) * (double)shape->size[N];
+}
+
+const struct nn_operator nn_gate = {
+    .name = "gate",
+    .dims = "n",
+    .tensors = {{"x", "n", .role = NN_INPUT, .adds = true},
+                {"g", "n", .role = NN_INPUT, .adds = true,
+                 .domain = {NN_BELL, .low = 0, .high = 2}},
+                {"y", "n", .role = NN_OUTPUT}},
+    NN_LINE_SHAPES(0),
+    NN_PLAIN,
+    .flops = flops,
+    NN_CPU_VERSIONS(NULL, "bbb", "bbb"),
+};
+
+#else
+static void NAME(forward)(const struct nn_call *call)
+{
+    const REAL *x = call->value[X], *g = call->value[G];
+    REAL *y = call->value[Y];
+    for (size_t i = 0; i < call->shape->size[N]; i++)
+        y[i] = x[i] / (1 + exp(-g[i]));
+}
+
+static void NAME(vjp)(const struct nn_call *call)
+{
+    const REAL *x = call->value[X], *g = call->value[G], *dy = call->gradient[Y];
+    REAL *dx = call->gradient[X], *dg = call->gradient[G];
+    for (size_t i = 0; i < call->shape->size[N]; i++) {
+        const REAL s = 1 / (1 + exp(-g[i]));
+        dx[i] = dy[i] * s;
+        dg[i] = dy[i] * x[i] * s / (1 + exp(g[i]));
+    }
+}
+#endif
