@@ -17,14 +17,15 @@ struct graph {
     struct graph_tensor *tensors; /* of the names */
     size_t tensor_count, taken;
     struct constants constants;
-    int mixture, logit, coverage;  /* results */
-    int likelihood, cross_entropy; /* losses (nodes), (graphs) */
+    int mixture, logit, coverage; /* results */
+    int likelihood, terms;        /* losses (nodes); -1: there is none */
+    int cross_entropy, collision; /* losses (graphs) */
     struct graph_use use;
     size_t graphs, nodes, edges; /* of the plan */
     int drops;                   /* sites so far */
     void *arena;
     size_t arena_bytes;
-    double *shares; /* (nodes), then (graphs): of each loss in the batch's; on the host */
+    double *shares; /* (nodes), (graphs), (graphs): of each loss in the batch's; on the host */
     size_t share_count;
     double counted, covered; /* nodes and graphs that have a share */
 };

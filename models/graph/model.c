@@ -67,7 +67,13 @@ static enum yp_status check_rates(const struct graph_options *o)
     } rates[] = {{"dropout", o->dropout, 0.99},
                  {"drop_path", o->drop_path, 0.99},
                  {"losses.coverage", o->losses.coverage, 1e6},
-                 {"losses.smoothing", o->losses.smoothing, 1}};
+                 {"losses.smoothing", o->losses.smoothing, 1},
+                 {"losses.velocity", o->losses.velocity, 1e6},
+                 {"losses.acceleration", o->losses.acceleration, 1e6},
+                 {"losses.winner", o->losses.winner, 1e6},
+                 {"losses.likely", o->losses.likely, 1e6},
+                 {"losses.endpoint", o->losses.endpoint, 1e6},
+                 {"losses.collision", o->losses.collision, 1e6}};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
         if (!(rates[i].value >= 0 && rates[i].value <= rates[i].high))
             return yp_set_error(YP_INVALID, "graph_options.%s is %g: must be 0 to %g",
@@ -150,7 +156,7 @@ static int add_category(struct graph *g, int x, size_t n, int index, size_t cate
 {
     const int table = take(g, 1).tensor[0];
     return step(g, &nn_add_embedding,
-                (struct nn_shape){.size = {n, categories, g->o.hidden, width}},
+                (struct nn_shape){.size = {n, g->o.hidden, categories, width}},
                 (int[]){x, table, index});
 }
 
@@ -158,7 +164,7 @@ static int add_category(struct graph *g, int x, size_t n, int index, size_t cate
 static int spread(struct graph *g, int x, int z, double factor)
 {
     return step(g, &nn_segment_spread,
-                (struct nn_shape){.size = {g->nodes, g->graphs, g->o.hidden, g->graphs + 1},
+                (struct nn_shape){.size = {g->nodes, g->o.hidden, g->graphs, g->graphs + 1},
                                   .setting = {factor}},
                 (int[]){x, z, g->constants.first});
 }
@@ -167,7 +173,7 @@ static int mean_of_segments(struct graph *g, int x, size_t rows, size_t segments
 {
     return step(
         g, &nn_segment_sum,
-        (struct nn_shape){.size = {segments, segments + 1, rows, g->o.hidden}, .setting = {1}},
+        (struct nn_shape){.size = {rows, g->o.hidden, segments + 1, segments}, .setting = {1}},
         (int[]){x, offset});
 }
 
@@ -218,7 +224,7 @@ static int layer(struct graph *g, int x, size_t i)
               bias = take(g, 1).tensor[0];
     int u = step(g, &nn_gatv2,
                  (struct nn_shape){
-                     .size = {n, n + 1, g->edges, g->edges + n, o->heads, d, GRAPH_EDGE_FEATURES},
+                     .size = {n, o->heads, d, g->edges, GRAPH_EDGE_FEATURES, n + 1, g->edges + n},
                      .setting = {0.2}},
                  (int[]){left, right, c->edge, edge, attention, bias, c->incoming, c->source});
     u = drop(g, relu(g, u, n * d), c->key, n, 1, d, o->dropout, false);
@@ -234,7 +240,7 @@ static int meet(struct graph *g, int x)
     const struct nn_shape half = {.size = {n, d, d}};
     const int begin = step(g, &nn_linear, half, (int[]){x, weight.tensor[0], bias.tensor[0]});
     const int end = step(g, &nn_linear, half, (int[]){x, weight.tensor[1], -1});
-    int m = step(g, &nn_edge_pair, (struct nn_shape){.size = {n, n + 1, e, d}},
+    int m = step(g, &nn_edge_pair, (struct nn_shape){.size = {n, d, n + 1, e}},
                  (int[]){begin, end, c->outgoing, c->end});
     m = drop(g, m, c->edge_key, e, 1, d, g->o.dropout, false);
     m = linear(g, m, e, d, d);
@@ -257,7 +263,7 @@ static int see_scene(struct graph *g, int x)
                       (int[]){k == 0 ? q : x, weight.tensor[k], bias.tensor[k]});
     int y = step(g, &nn_segment_attention,
                  (struct nn_shape){
-                     .size = {n, g->graphs, g->graphs + 1, o->inducing, o->heads, d / o->heads}},
+                     .size = {o->inducing, o->heads, d / o->heads, n, g->graphs + 1, g->graphs}},
                  (int[]){qkv[0], qkv[1], qkv[2], g->constants.first});
     y = linear(g, y, rows, d, d);
     y = step(g, &nn_attention_pool, (struct nn_shape){.size = {g->graphs, o->inducing, d}},
@@ -296,12 +302,13 @@ static void decode(struct graph *g, int x)
     const size_t d = o->hidden, rows = g->nodes * o->modes * o->future;
     g->logit = linear(g, x, g->nodes, o->modes, d);
     const int mode = take(g, 1).tensor[0], position = take(g, 1).tensor[0];
-    int y = step(g, &nn_mode_steps, (struct nn_shape){.size = {g->nodes, o->modes, o->future, d}},
+    int y = step(g, &nn_mode_steps, (struct nn_shape){.size = {g->nodes, d, o->modes, o->future}},
                  (int[]){x, mode, position});
     for (size_t i = 0; i < o->blocks; i++)
         y = block(g, y);
     y = linear(g, relu(g, linear(g, y, rows, d, d), rows * d), rows, 5, d);
-    g->mixture = step(g, &nn_mixture_head, (struct nn_shape){.size = {rows, 5}}, &y);
+    g->mixture =
+        step(g, &nn_mixture_head, (struct nn_shape){.size = {rows, 5}, .setting = {0.01, 10}}, &y);
 }
 
 static void classify(struct graph *g, int x)
@@ -313,13 +320,27 @@ static void classify(struct graph *g, int x)
 static void judge(struct graph *g)
 {
     const struct graph_options *o = &g->o;
-    g->likelihood =
-        step(g, &nn_mixture_nll, (struct nn_shape){.size = {g->nodes, o->modes, o->future, 5, 2}},
-             (int[]){g->mixture, g->logit, g->constants.target});
+    const struct graph_losses *l = &o->losses;
+    const struct constants *c = &g->constants;
+    const int paths[] = {g->mixture, g->logit, c->target};
+    struct nn_shape shape = {.size = {g->nodes, o->modes, o->future, 5, 2},
+                             .setting = {1e-6, 1e-6}};
+    g->likelihood = step(g, &nn_mixture_nll, shape, paths);
     g->cross_entropy =
-        step(g, &nn_coverage_bce,
-             (struct nn_shape){.size = {g->graphs}, .setting = {o->losses.smoothing}},
-             (int[]){g->coverage, g->constants.label});
+        step(g, &nn_coverage_bce, (struct nn_shape){.size = {g->graphs}, .setting = {l->smoothing}},
+             (int[]){g->coverage, c->label});
+    g->terms = g->collision = -1;
+    shape = (struct nn_shape){
+        .size = {g->nodes, o->modes, o->future, 5, 2},
+        .setting = {l->velocity, l->acceleration, l->winner, l->likely, l->endpoint}};
+    if (l->velocity > 0 || l->acceleration > 0 || l->winner > 0 || l->endpoint > 0)
+        g->terms = step(g, &nn_trajectory_terms, shape, paths);
+    if (l->collision > 0)
+        g->collision = step(g, &nn_collision,
+                            (struct nn_shape){.size = {g->nodes, o->modes, o->future, 5,
+                                                       g->graphs + 1, o->features, g->graphs},
+                                              .setting = {1}},
+                            (int[]){g->mixture, g->logit, c->first, c->node});
     nn_model_keep(g->model, g->mixture);
     nn_model_keep(g->model, g->logit);
     nn_model_keep(g->model, g->coverage);

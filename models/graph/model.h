@@ -30,6 +30,9 @@
 struct graph_losses {
     double coverage;  /* cross entropy of the coverage, over graphs where it is known */
     double smoothing; /* of its labels */
+    /* Of nodes, see nn/operators/trajectory_terms.c; `likely` is within `winner`. */
+    double velocity, acceleration, winner, likely, endpoint;
+    double collision; /* of graphs, see nn/operators/collision.c; nodes nearer than a yard */
 };
 
 struct graph_options {
@@ -129,7 +132,9 @@ enum yp_status graph_pass(struct graph *graph, const void *parameters, double sc
 struct graph_loss {
     double total;          /* with weights */
     double likelihood;     /* mean negative log-likelihood */
+    double terms;          /* mean of the nodes' other terms, with their weights */
     double coverage;       /* mean cross entropy; 0 where no coverage is known */
+    double collision;      /* mean over graphs */
     double nodes, covered; /* how many counted */
 };
 

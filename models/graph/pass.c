@@ -146,10 +146,10 @@ static enum yp_status put_batch(struct graph *g, const struct graph_batch *b)
 
 /* -- shares of the loss ------------------------------------------------------------------------ */
 
-/* Of each node's likelihood and each graph's coverage in the batch's loss. */
+/* Of each node's losses, each graph's coverage and each graph's collisions in the batch's loss. */
 static enum yp_status share(struct graph *g, const struct graph_batch *b)
 {
-    const size_t count = g->nodes + g->graphs;
+    const size_t count = g->nodes + 2 * g->graphs;
     if (g->share_count < count) {
         yp_device_free(yp_device_cpu(), g->shares);
         g->share_count = 0;
@@ -167,6 +167,8 @@ static enum yp_status share(struct graph *g, const struct graph_batch *b)
         g->shares[i] = b->counts[i] != 0 ? 1 / nodes : 0;
     for (size_t i = 0; i < g->graphs; i++)
         g->shares[g->nodes + i] = b->coverage[i] >= 0 ? 1 / covered : 0;
+    for (size_t i = 0; i < g->graphs; i++)
+        g->shares[g->nodes + g->graphs + i] = 1 / (double)g->graphs;
     g->counted = nodes;
     g->covered = covered;
     return YP_OK;
@@ -218,17 +220,40 @@ static enum yp_status ask(struct graph *g, int losses, const double *shares, siz
     return status;
 }
 
+/* The losses there are, with their shares, and their weights in the batch's loss. */
+struct part {
+    int losses;
+    const double *shares;
+    size_t count;
+    double of; /* how many have a share */
+    double weight;
+};
+
+enum { LIKELIHOOD, TERMS, COVERAGE, COLLISION, LOSSES };
+
+static void list_losses(const struct graph *g, struct part parts[LOSSES])
+{
+    const double *covered = g->shares + g->nodes, *graphs = covered + g->graphs;
+    parts[LIKELIHOOD] = (struct part){g->likelihood, g->shares, g->nodes, g->counted, 1};
+    parts[TERMS] = (struct part){g->terms, g->shares, g->nodes, g->counted, 1};
+    parts[COVERAGE] =
+        (struct part){g->cross_entropy, covered, g->graphs, g->covered, g->o.losses.coverage};
+    parts[COLLISION] =
+        (struct part){g->collision, graphs, g->graphs, (double)g->graphs, g->o.losses.collision};
+}
+
 enum yp_status graph_pass(struct graph *g, const void *parameters, double scale, void *gradient,
                           unsigned flags)
 {
+    struct part parts[LOSSES];
+    enum yp_status status = YP_OK;
     if (gradient != NULL && !g->use.gradient)
         return yp_set_error(YP_INVALID, "graph_pass: the batch was loaded without a gradient");
-    enum yp_status status = YP_OK;
-    if (gradient != NULL)
-        status = ask(g, g->likelihood, g->shares, g->nodes, scale);
-    if (gradient != NULL && status == YP_OK)
-        status =
-            ask(g, g->cross_entropy, g->shares + g->nodes, g->graphs, scale * g->o.losses.coverage);
+    list_losses(g, parts);
+    for (int i = 0; i < LOSSES && gradient != NULL && status == YP_OK; i++)
+        if (parts[i].losses >= 0)
+            status =
+                ask(g, parts[i].losses, parts[i].shares, parts[i].count, scale * parts[i].weight);
     return status == YP_OK ? nn_model_pass(g->model, parameters, gradient, flags) : status;
 }
 
@@ -252,33 +277,34 @@ static enum yp_status get(const struct graph *g, int tensor, size_t at, size_t c
     return status;
 }
 
-/* The sum of those that have a share, over how many they are. */
-static enum yp_status mean(const struct graph *g, int losses, const double *shares, size_t count,
-                           double of, double *out)
+/* The mean of those that have a share; 0 where there are none. */
+static enum yp_status mean(const struct graph *g, const struct part *part, double *out)
 {
     double some[CHUNK], sum = 0;
     enum yp_status status = YP_OK;
-    for (size_t at = 0; at < count && status == YP_OK; at += CHUNK) {
-        const size_t part = count - at < CHUNK ? count - at : CHUNK;
-        status = get(g, losses, at, part, some);
-        for (size_t i = 0; i < part; i++)
-            sum += shares[at + i] != 0 ? some[i] : 0;
+    for (size_t at = 0; at < part->count && part->losses >= 0 && status == YP_OK; at += CHUNK) {
+        const size_t count = part->count - at < CHUNK ? part->count - at : CHUNK;
+        status = get(g, part->losses, at, count, some);
+        for (size_t i = 0; i < count; i++)
+            sum += part->shares[at + i] != 0 ? some[i] : 0;
     }
-    *out = of > 0 ? sum / of : 0;
+    *out = part->of > 0 ? sum / part->of : 0;
     return status;
 }
 
 enum yp_status graph_read_loss(const struct graph *g, struct graph_loss *out)
 {
+    struct part parts[LOSSES];
+    double *const to[LOSSES] = {&out->likelihood, &out->terms, &out->coverage, &out->collision};
+    enum yp_status status = YP_OK;
     if (!g->use.losses)
         return yp_set_error(YP_INVALID, "graph_read_loss: the batch was loaded without losses");
     *out = (struct graph_loss){.nodes = g->counted, .covered = g->covered};
-    enum yp_status status =
-        mean(g, g->likelihood, g->shares, g->nodes, g->counted, &out->likelihood);
-    if (status == YP_OK)
-        status =
-            mean(g, g->cross_entropy, g->shares + g->nodes, g->graphs, g->covered, &out->coverage);
-    out->total = out->likelihood + g->o.losses.coverage * out->coverage;
+    list_losses(g, parts);
+    for (int i = 0; i < LOSSES && status == YP_OK; i++) {
+        status = mean(g, &parts[i], to[i]);
+        out->total += parts[i].weight * *to[i];
+    }
     return status;
 }
 

@@ -3,10 +3,12 @@
 
 #include "base/numbers/splitmix.h"
 #include "base/system/arena.h"
+#include "models/metrics/metrics.h"
 
+#include <math.h>
 #include <string.h>
 
-enum { SETTINGS = 16 };
+enum { SETTINGS = 21 };
 
 struct graph_trainee {
     struct graph_options o;
@@ -19,6 +21,8 @@ struct graph_trainee {
     struct yp_tensor *tensors;
     size_t n_tensors;
     float *start;
+    double *results; /* (results_count): of a batch */
+    size_t results_count;
     struct train_setting settings[SETTINGS];
 };
 
@@ -90,6 +94,7 @@ void graph_trainee_destroy(struct graph_trainee *t)
     if (t == NULL)
         return;
     graph_destroy(t->graph);
+    yp_device_free(yp_device_cpu(), t->results);
     yp_device_free(yp_device_cpu(), t);
 }
 
@@ -105,16 +110,18 @@ const float *graph_trainee_start(const struct graph_trainee *t)
 
 /* -- items ------------------------------------------------------------------------------------- */
 
-/* One pass over some items, with its loss. */
-static enum yp_status run(struct graph_trainee *t, struct train_items items, struct graph_use use,
-                          const float *parameters, double scale, float *gradient,
-                          struct graph_loss *loss)
+static enum yp_status read_items(const struct graph_trainee *t, struct train_items items,
+                                 int64_t epoch, struct graph_batch *batch)
 {
-    struct graph_batch batch;
-    enum yp_status status =
-        t->source.read(t->source.arg, items.index, items.count, use.drops ? t->epoch : -1, &batch);
-    if (status == YP_OK)
-        status = graph_load(t->graph, &batch, use);
+    return t->source.read(t->source.arg, items.index, items.count, epoch, batch);
+}
+
+/* One pass over a batch, with its loss. */
+static enum yp_status run(struct graph_trainee *t, const struct graph_batch *batch,
+                          struct graph_use use, const float *parameters, double scale,
+                          float *gradient, struct graph_loss *loss)
+{
+    enum yp_status status = graph_load(t->graph, batch, use);
     if (status == YP_OK)
         status = graph_pass(t->graph, parameters, scale, gradient, NN_MODEL_COPY);
     return status == YP_OK ? graph_read_loss(t->graph, loss) : status;
@@ -125,33 +132,121 @@ static enum yp_status gradient(void *arg, struct train_items items, const float 
 {
     struct graph_trainee *t = arg;
     struct graph_loss loss = {.nodes = 0};
+    struct graph_batch batch;
     const struct graph_use use = {.losses = true,
                                   .gradient = true,
                                   .drops = true,
                                   .seed = t->seed + YPI_GOLDEN * ((uint64_t)t->epoch + 1)};
-    enum yp_status status = run(t, items, use, parameters, scale, out, &loss);
+    enum yp_status status = read_items(t, items, t->epoch, &batch);
+    if (status == YP_OK)
+        status = run(t, &batch, use, parameters, scale, out, &loss);
     *mean = loss.total;
     *weight = loss.nodes;
     return status;
+}
+
+/* -- metrics ----------------------------------------------------------------------------------- */
+
+static const char *const metric_names[] = {"ade", "fde", "min_ade", "min_fde", "miss", "coverage"};
+enum { METRICS = sizeof metric_names / sizeof *metric_names };
+
+struct judged {
+    struct metrics_displacement paths;
+    size_t covered, right;
+};
+
+/* In the same memory. */
+static float *narrow(double *values, size_t count)
+{
+    char *at = (char *)values;
+    for (size_t i = 0; i < count; i++) {
+        double value;
+        memcpy(&value, at + i * sizeof value, sizeof value);
+        const float rounded = (float)value;
+        memcpy(at + i * sizeof rounded, &rounded, sizeof rounded);
+    }
+    return (float *)(void *)values;
+}
+
+static enum yp_status take_results(struct graph_trainee *t, size_t count)
+{
+    if (count <= t->results_count)
+        return YP_OK;
+    yp_device_free(yp_device_cpu(), t->results);
+    t->results_count = 0;
+    t->results = yp_device_alloc(yp_device_cpu(), count * sizeof *t->results);
+    if (t->results == NULL)
+        return yp_last_status();
+    t->results_count = count;
+    return YP_OK;
+}
+
+static enum yp_status judge(struct graph_trainee *t, const struct graph_batch *batch,
+                            struct judged *judged)
+{
+    const size_t n = batch->nodes, k = t->o.modes, numbers = n * k * t->o.future * 5;
+    enum yp_status status = take_results(t, numbers + n * k + batch->graphs);
+    const struct graph_result result = {t->results, t->results + numbers,
+                                        t->results + numbers + n * k};
+    if (status == YP_OK)
+        status = graph_read(t->graph, result);
+    if (status != YP_OK)
+        return status;
+    for (size_t i = 0; i < batch->graphs; i++) {
+        judged->covered += batch->coverage[i] >= 0;
+        judged->right +=
+            batch->coverage[i] >= 0 && (result.coverage[i] >= 0) == (batch->coverage[i] >= 0.5F);
+    }
+    const struct metrics_paths paths = {.nodes = n,
+                                        .modes = k,
+                                        .steps = t->o.future,
+                                        .stride = 5,
+                                        .path = narrow(result.mixture, numbers),
+                                        .logit = narrow(result.logit, n * k),
+                                        .target = batch->target,
+                                        .counts = batch->counts};
+    metrics_displacement_add(&judged->paths, &paths);
+    return YP_OK;
+}
+
+static void write_metrics(const struct judged *judged, double *metrics)
+{
+    struct metrics_displaced d;
+    metrics_displacement_result(&judged->paths, &d);
+    const double all[METRICS] = {
+        d.ade,
+        d.fde,
+        d.min_ade,
+        d.min_fde,
+        d.miss_rate,
+        judged->covered > 0 ? (double)judged->right / (double)judged->covered : (double)NAN};
+    memcpy(metrics, all, sizeof all);
 }
 
 static enum yp_status evaluate(void *arg, struct train_items items, const float *parameters,
                                double *mean, double *weight, double *metrics)
 {
     struct graph_trainee *t = arg;
+    struct judged judged = {.covered = 0};
     enum yp_status status = YP_OK;
     double sum = 0;
-    (void)metrics;
     *weight = 0;
     for (size_t at = 0; at < items.count && status == YP_OK; at += t->batch) {
         const size_t left = items.count - at;
         const struct train_items some = {items.index + at, left < t->batch ? left : t->batch};
         struct graph_loss loss = {.nodes = 0};
-        status = run(t, some, (struct graph_use){.losses = true}, parameters, 1, NULL, &loss);
+        struct graph_batch batch;
+        status = read_items(t, some, -1, &batch);
+        if (status == YP_OK)
+            status = run(t, &batch, (struct graph_use){.losses = true}, parameters, 1, NULL, &loss);
+        if (status == YP_OK && metrics != NULL)
+            status = judge(t, &batch, &judged);
         sum += loss.nodes * loss.total;
         *weight += loss.nodes;
     }
     *mean = *weight > 0 ? sum / *weight : 0;
+    if (metrics != NULL && status == YP_OK)
+        write_metrics(&judged, metrics);
     return status;
 }
 
@@ -184,6 +279,12 @@ struct train_objective graph_trainee_objective(struct graph_trainee *t)
                                                      {"drop_path", bits(o->drop_path)},
                                                      {"coverage", bits(o->losses.coverage)},
                                                      {"smoothing", bits(o->losses.smoothing)},
+                                                     {"velocity", bits(o->losses.velocity)},
+                                                     {"acceleration", bits(o->losses.acceleration)},
+                                                     {"winner", bits(o->losses.winner)},
+                                                     {"likely", bits(o->losses.likely)},
+                                                     {"endpoint", bits(o->losses.endpoint)},
+                                                     {"collision", bits(o->losses.collision)},
                                                      {"precision", (uint64_t)o->precision},
                                                      {"seed", t->seed}};
     memcpy(t->settings, settings, sizeof settings);
@@ -191,8 +292,10 @@ struct train_objective graph_trainee_objective(struct graph_trainee *t)
                                     .items = t->source.graphs,
                                     .tensors = t->tensors,
                                     .n_tensors = t->n_tensors,
+                                    .metrics = metric_names,
+                                    .n_metrics = METRICS,
                                     .settings = t->settings,
-                                    .n_settings = 15,
+                                    .n_settings = SETTINGS,
                                     .gradient = gradient,
                                     .evaluate = evaluate,
                                     .epoch = begin_epoch,

@@ -32,6 +32,6 @@ const float *graph_trainee_start(const struct graph_trainee *trainee);
 /* The objective; the trainee's as long as it lives. Its weight is the number of nodes that count.
  * Its loss is the batch's (model.h), so that accumulated batches make that of a larger batch where
  * as many graphs for as many nodes have a known coverage. Its metrics, over the nodes that count,
- * are those of models/metrics/displacement.h in yards, and the share of known coverages that are
- * told right. */
+ * are the displacement errors of models/metrics/metrics.h in yards, and the share of known
+ * coverages that are told right. */
 struct train_objective graph_trainee_objective(struct graph_trainee *trainee);

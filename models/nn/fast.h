@@ -136,7 +136,7 @@ static inline size_t nn_rows(size_t width, size_t elements)
 
 static inline size_t nn_chunks(size_t count, size_t chunk)
 {
-    return (count + chunk - 1) / chunk;
+    return count > chunk ? (count + chunk - 1) / chunk : 1;
 }
 
 /* Rows of `width` elements whose sums one thread makes: at least a chunk's, and of at most 64

@@ -21,7 +21,7 @@
 
 #define TRAIN_TENSORS 512 /* at most */
 #define TRAIN_METRICS 32  /* at most */
-#define TRAIN_SETTINGS 16 /* at most */
+#define TRAIN_SETTINGS 24 /* at most */
 
 /* -- what is trained -------------------------------------------------------------------------- */
 

@@ -1,6 +1,8 @@
 /* Who does a matrix product, and OpenBLAS's way of doing it. */
 #include "models/nn/gemm/gemm.h"
 
+#include "models/nn/draw.h"
+
 #include "models/nn/convert.h"
 #include "models/nn/gemm/onednn.h"
 
@@ -82,8 +84,26 @@ static size_t bytes_on(const struct nn_gemm *gemm, int threads)
     return ypi_onednn_takes(gemm, threads, &bytes) ? bytes : blas_bytes(gemm);
 }
 
+/* Without an element there is nothing to do, and without a term the sums are 0. */
+static bool is_empty(const struct nn_gemm *gemm)
+{
+    return gemm->m == 0 || gemm->n == 0 || gemm->k == 0;
+}
+
+static void without_terms(const struct nn_gemm *gemm)
+{
+    const size_t bytes = nn_type_bytes(gemm->c.type);
+    for (size_t i = 0; i < gemm->m && !gemm->add; i++) {
+        char *row = (char *)gemm->c.at + i * gemm->c.stride * bytes;
+        for (size_t j = 0; j < gemm->n; j++)
+            nn_store(row, gemm->c.type, j, gemm->bias != NULL ? (double)gemm->bias[j] : 0);
+    }
+}
+
 size_t nn_gemm_bytes(const struct nn_gemm *gemm)
 {
+    if (is_empty(gemm))
+        return 0;
     size_t bytes = bytes_on(gemm, omp_get_max_threads()), alone = bytes_on(gemm, 1);
     return alone > bytes ? alone : bytes;
 }
@@ -101,6 +121,10 @@ size_t nn_gemm_most(const struct nn_gemm *products, size_t count)
 enum yp_status nn_gemm(const struct nn_gemm *gemm, void *work)
 {
     size_t bytes;
+    if (is_empty(gemm)) {
+        without_terms(gemm);
+        return YP_OK;
+    }
     return ypi_onednn_takes(gemm, omp_get_max_threads(), &bytes) ? ypi_onednn_gemm(gemm, work)
                                                                  : blas_gemm(gemm, work);
 }

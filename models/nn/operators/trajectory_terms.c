@@ -181,7 +181,7 @@ static REAL NAME(terms)(const struct nn_shape *shape, const REAL *p, const REAL 
     const REAL winner = (REAL)setting[WINNER], likely = winner * (REAL)setting[LIKELY];
     const REAL endpoint = (REAL)setting[ENDPOINT];
     REAL *part = work, *o = part + k, *g = o + 2 * t, loss = 0;
-    NAME(shares)(logit, k, part);
+    const REAL all = NAME(shares)(logit, k, part);
     NAME(mean_path)(p, part, k, t, o);
     for (size_t i = 0; i < 2 * t; i++) {
         o[i] -= target[i];
@@ -201,7 +201,7 @@ static REAL NAME(terms)(const struct nn_shape *shape, const REAL *p, const REAL 
         best = other < least ? i : best;
         least = other < least ? other : least;
     }
-    loss += winner * least - likely * log(part[best]);
+    loss += winner * least - likely * (logit[best] - all);
     NAME(distance_vjp)
     (p + best * t * 5, target, t, winner * dloss, dp != NULL ? dp + best * t * 5 : NULL, dtarget);
     NAME(mean_path_vjp)(p, part, g, k, t, dp, dlogit);
