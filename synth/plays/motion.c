@@ -6,7 +6,7 @@
 #define LAG 0.4F       /* seconds in which a velocity is reached, unless that takes too much */
 #define EASE 0.6F      /* by which an acceleration gets nearer to the one that is asked for */
 #define TURN 0.35F     /* the same of the way that a player faces */
-#define NEAR 2.2F      /* players keep such a distance, in yards */
+#define NEAR 2.8F      /* players keep such a distance, in yards */
 #define PUSH 2.8F      /* by such a speed at none at all */
 #define RUSH_SEEN 5.0F /* the distance at which the passer steps away from a rusher */
 #define REACH 2.0F     /* of a blocker, who slows down a rusher */
@@ -14,7 +14,10 @@
 #define BRAKE 4.0F     /* yards per second squared, before a turn */
 #define MARGIN 1.5F    /* nobody wants to be nearer to the end of the field, */
 #define STOP 2.5F      /* before which they brake so, in yards per second squared */
-#define AREA 9.0F      /* radius of what a zone defender looks at */
+#define BLOCKED 3.0F   /* a receiver turns before a defender so near, */
+#define EVADED 6.0F    /* and keeps such a distance from them all */
+#define EVASION 1.2F   /* by such a speed for each yard */
+#define AREA 11.0F     /* radius of what a zone defender looks at */
 #define CATCH 14.0F    /* defenders so near to where the ball lands run there, */
 #define WATCH 3        /* so many frames after the throw */
 
@@ -112,6 +115,36 @@ static void next_leg(struct synth_motion *m, size_t i)
     m->leg_left[i] = 11.0F;
 }
 
+/* Whether a defender stands in the way of the present leg. */
+static bool is_blocked(const struct synth_motion *m, size_t i)
+{
+    const struct synth_plan *p = m->plan;
+    const struct synth_moment *now = synth_motion_now(m);
+    for (size_t k = p->offense + p->rushers; k < p->players; k++) {
+        float dx = now->x[k] - now->x[i], dy = now->y[k] - now->y[i];
+        float ahead = dx * m->leg_x[i] + dy * m->leg_y[i], square = dx * dx + dy * dy;
+        if (square < BLOCKED * BLOCKED && ahead > 0 && ahead * ahead > 0.6F * square)
+            return true;
+    }
+    return false;
+}
+
+/* Turns the velocity away from the defenders around. */
+static void evade(struct synth_motion *m, size_t i, float most)
+{
+    const struct synth_plan *p = m->plan;
+    const struct synth_moment *now = synth_motion_now(m);
+    for (size_t k = p->offense + p->rushers; k < p->players; k++) {
+        float dx = now->x[i] - now->x[k], dy = now->y[i] - now->y[k];
+        float near = 1 - (dx * dx + dy * dy) / (EVADED * EVADED);
+        if (near > 0) {
+            m->want_x[i] += EVASION * near * dx;
+            m->want_y[i] += EVASION * near * dy;
+        }
+    }
+    limit(&m->want_x[i], &m->want_y[i], most);
+}
+
 static void run_route(struct synth_motion *m, size_t i)
 {
     const struct synth_plan *p = m->plan;
@@ -123,7 +156,7 @@ static void run_route(struct synth_motion *m, size_t i)
     m->leg_left[i] -= STEP * length_of(now->vx[i], now->vy[i]);
     float border = now->y[i] + m->leg_y[i] * 3.0F;
     bool out = border < MARGIN || border > (float)SYNTH_PLAY_WIDTH - MARGIN;
-    if (m->leg_left[i] <= 0 || (out && m->leg_y[i] * m->leg_y[i] > 0.05F))
+    if (m->leg_left[i] <= 0 || (out && m->leg_y[i] * m->leg_y[i] > 0.05F) || is_blocked(m, i))
         next_leg(m, i);
     float left = m->leg_left[i] > 0 ? m->leg_left[i] : 0;
     float speed = 2.5F + YPI_SQRT(2 * BRAKE * left), most = p->top[i];
@@ -132,6 +165,7 @@ static void run_route(struct synth_motion *m, size_t i)
     speed = speed < most ? speed : most;
     m->want_x[i] = speed * m->leg_x[i];
     m->want_y[i] = speed * m->leg_y[i];
+    evade(m, i, most);
 }
 
 /* ---- passer, blockers, rushers ---- */
@@ -187,7 +221,7 @@ static void follow(struct synth_motion *m, size_t i)
     m->want_x[i] = seen->vx[mark];
     m->want_y[i] = seen->vy[mark];
     go_to(m, i, seen->x[mark] + ahead * seen->vx[mark] + p->goal_x[i],
-          seen->y[mark] + ahead * seen->vy[mark], 1.0F, p->top[i]);
+          seen->y[mark] + ahead * seen->vy[mark], 1.2F, p->top[i]);
 }
 
 static void hold(struct synth_motion *m, size_t i)
@@ -204,7 +238,7 @@ static void hold(struct synth_motion *m, size_t i)
             sum += near;
         }
     }
-    float lean = 0.65F / (sum > 0.5F ? sum : 0.5F);
+    float lean = 0.85F / (sum > 0.4F ? sum : 0.4F);
     go_to(m, i, p->goal_x[i] + lean * x, p->goal_y[i] + lean * y, 1.1F, 0.75F * p->top[i]);
 }
 

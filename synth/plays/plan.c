@@ -145,7 +145,7 @@ static void set_player(struct synth_plan *p, struct synth_draws *d, size_t k, en
     p->top[k] = kinds[position].top * synth_draw_between(d, 0.92F, 1.1F);
     p->agility[k] = kinds[position].agility * synth_draw_between(d, 0.9F, 1.08F);
     p->weight[k] = (uint16_t)(kinds[position].pounds * synth_draw_between(d, 0.92F, 1.08F));
-    p->delay[k] = 2 + synth_draw(d) % 4;
+    p->delay[k] = 3 + synth_draw(d) % 3;
 }
 
 static void place_offense(struct synth_plan *p, struct synth_draws *d)
