@@ -125,6 +125,11 @@ static const struct command {
      "--help`\n"
      "      tells the options",
      ypi_synth_command, true},
+    {"plays", "--output DIR --plays N [--weeks N] [options]",
+     "makes synthetic plays of American football, frame by frame, as CSV in the columns of the "
+     "NFL\n"
+     "      Big Data Bowl; `yieldpoint plays --help` tells the options",
+     ypi_plays_command, true},
 #ifdef YPI_MODELS
     {"lm", "plan [options]\n  yieldpoint lm --tokens FILE.npy [options]",
      "what a Transformer language model would take of memory, by kind; or one pass over given\n"
@@ -170,7 +175,7 @@ static int help(void)
         "history or the\n"
         "output cannot be read or written, 4 wrong command line, 5 no case is selected, 130 or "
         "143\n"
-        "synth or refiner was interrupted by SIGINT or SIGTERM.");
+        "synth, plays or refiner was interrupted by SIGINT or SIGTERM.");
     return fflush(stdout) == 0 ? YPI_COMMAND_OK : YPI_COMMAND_FILE;
 }
 

@@ -1,69 +1,17 @@
-/* Reads the command line and the ini file into a job. */
+/* Reads the options of `yieldpoint synth` into a job. */
 #include "synth/command/internal.h"
 
-#include "base/options/arguments.h"
-#include "base/options/ini.h"
-#include "base/options/project.h"
 #include "base/text/text.h"
+#include "device/cpu/binding.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* ---- the ini file ---- */
-
-struct reading {
-    struct ypi_job *job;
-    bool shared; /* a yieldpoint.ini, which has sections of other programs too */
-};
-
-static char *take_entry(void *arg, const char *section, const char *name, const char *value)
-{
-    static const char *const own[] = {"synth"};
-    const struct reading *r = arg;
-    if (strcmp(section, "synth") != 0) {
-        bool anothers = r->shared ? ypi_ini_section_is_anothers(section, own, 1)
-                                  : ypi_has_word("yieldpoint tags", section, strlen(section));
-        return anothers ? NULL : ypi_format("'%s' in [%s]: the section is [synth]", name, section);
-    }
-    const struct ypi_option *option = ypi_option_find(ypi_synth_options, name, strlen(name));
-    if (option == NULL || strcmp(option->name, "config") == 0 || strcmp(option->name, "help") == 0)
-        return ypi_format("'%s' in [synth]: known are the options of `yieldpoint synth --help`",
-                          name);
-    char *allowed = ypi_option_set(r->job, option, value);
-    char *message =
-        allowed != NULL ? ypi_format("%s is '%s': must be %s", name, value, allowed) : NULL;
-    free(allowed);
-    return message;
-}
-
-static int read_ini(struct ypi_job *job, const char *path, bool shared)
-{
-    static const int codes[] = {[YPI_INI_OK] = YPI_SYNTH_OK,
-                                [YPI_INI_WRONG] = YPI_SYNTH_USAGE,
-                                [YPI_INI_UNREADABLE] = YPI_SYNTH_FILE};
-    struct reading r = {.job = job, .shared = shared};
-    return codes[ypi_ini_read(path, take_entry, &r)];
-}
-
-/* ---- the command line ---- */
-
-static bool read_arguments(struct ypi_job *job, int argc, char **argv)
-{
-    return ypi_arguments_read(
-        &(struct ypi_arguments){.options = ypi_synth_options,
-                                .values = job,
-                                .hint = "; `yieldpoint synth --help` tells them"},
-        argc, argv);
-}
 
 /* ---- checks ---- */
 
 static int usage_error(const char *what)
 {
-    fprintf(stderr, "yieldpoint: %s; `yieldpoint synth --help` tells all\n", what);
-    return YPI_SYNTH_USAGE;
+    return ypi_words_refuse("synth", what);
 }
 
 static int check(struct ypi_job *job)
@@ -91,16 +39,6 @@ static int check(struct ypi_job *job)
     return YPI_SYNTH_OK;
 }
 
-/* Processors that the process may use; taskset and cpusets can make it fewer than are online. */
-static size_t processors(void)
-{
-    cpu_set_t sets[8192 / CPU_SETSIZE];
-    if (sched_getaffinity(0, sizeof sets, sets) == 0)
-        return (size_t)CPU_COUNT_S(sizeof sets, sets);
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (size_t)online : 1;
-}
-
 /* Splits --output into its stem and the ending of raw files. */
 static void split_output(struct ypi_job *job)
 {
@@ -119,25 +57,12 @@ static void split_output(struct ypi_job *job)
 int ypi_job_read(struct ypi_job *job, int argc, char **argv)
 {
     struct ypi_job given = {0};
-    bool valid = read_arguments(&given, argc, argv);
-    char *ini =
-        valid && !given.help && given.config == NULL ? ypi_nearest_above("yieldpoint.ini") : NULL;
-    bool help = given.help;
-    char *config = given.config;
-    given.config = NULL;
-    ypi_job_free(&given);
-
-    *job = (struct ypi_job){.cubes = 1, .help = help};
-    int code = valid ? YPI_SYNTH_OK : YPI_SYNTH_USAGE;
-    if (valid && !help && (config != NULL || ini != NULL))
-        code = read_ini(job, config != NULL ? config : ini, config == NULL);
-    free(config);
-    free(ini);
-    if (code != YPI_SYNTH_OK || help)
+    *job = (struct ypi_job){.cubes = 1};
+    int code = ypi_words_read("synth", ypi_synth_options, &given, job, argc, argv);
+    if (code != YPI_SYNTH_OK || job->help)
         return code;
-    read_arguments(job, argc, argv);
     if (job->threads == 0)
-        job->threads = processors();
+        job->threads = (size_t)ypi_processors();
     code = check(job);
     if (code == YPI_SYNTH_OK)
         split_output(job);

@@ -8,30 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Prints an error of the spec as one of the command line: "synth_spec.snr_db is" becomes
- * "--snr-db is", and the remark that 0 means the default is dropped. */
-static void print_field_error(const char *text)
-{
-    fputs("--", stderr);
-    for (; *text != '\0' && *text != ' '; text++)
-        fputc(*text == '_' ? '-' : *text, stderr);
-    const char *zero = strstr(text, ", or 0 for");
-    fprintf(stderr, "%.*s%s\n", (int)(zero != NULL ? (size_t)(zero - text) : strlen(text)), text,
-            strstr(text, "SYNTH_OFF") != NULL ? ", or off" : "");
-}
-
-static int report_error(enum yp_status status)
-{
-    const char *text = yp_last_error();
-    static const char field[] = "synth_spec.";
-    fputs("yieldpoint: ", stderr);
-    if (strncmp(text, field, sizeof field - 1) == 0)
-        print_field_error(text + sizeof field - 1);
-    else
-        fprintf(stderr, "%s\n", text);
-    return status == YP_IO || status == YP_OUT_OF_MEMORY ? YPI_SYNTH_FILE : YPI_SYNTH_USAGE;
-}
-
 static int interrupted(const struct ypi_outputs *outputs, const struct ypi_made *made, int number)
 {
     fprintf(stderr,
@@ -57,12 +33,14 @@ static int make(const struct ypi_outputs *outputs, struct ypi_preview *preview, 
 {
     struct ypi_made made = {0};
     char path[YPI_PATH_MAX];
-    int number = 0;
     enum yp_status status = remove_description(outputs->job);
+    ypi_signals_begin();
     if (status == YP_OK)
-        status = ypi_synth_run(outputs, bytes, preview, &made, &number);
+        status = ypi_synth_run(outputs, bytes, preview, &made);
+    ypi_signals_end();
+    int number = ypi_signal_caught();
     if (status != YP_OK) {
-        int code = report_error(status);
+        int code = ypi_report_error(status);
         if (made.cubes > 0)
             fprintf(stderr, "yieldpoint: %zu of %zu cubes are whole and stay\n", made.cubes,
                     outputs->job->cubes);
@@ -76,7 +54,7 @@ static int make(const struct ypi_outputs *outputs, struct ypi_preview *preview, 
     if (status == YP_OK)
         status = ypi_sidecars_write(outputs, &made);
     if (status != YP_OK)
-        return report_error(status);
+        return ypi_report_error(status);
     ypi_report_made(outputs, &made);
     if (fflush(stdout) == 0)
         return YPI_SYNTH_OK;
@@ -96,7 +74,7 @@ static int with_scene(const struct ypi_job *job, const struct synth_scene *scene
         preview = ypi_preview_create(&outputs);
         status = preview == NULL ? YP_OUT_OF_MEMORY : YP_OK;
     }
-    int code = status == YP_OK ? make(&outputs, preview, bytes) : report_error(status);
+    int code = status == YP_OK ? make(&outputs, preview, bytes) : ypi_report_error(status);
     ypi_preview_destroy(preview);
     ypi_outputs_free(&outputs);
     return code;
@@ -112,8 +90,8 @@ int ypi_synth_command(int argc, char **argv)
     } else if (code == YPI_SYNTH_OK) {
         struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &job.spec);
         code = scene != NULL                       ? with_scene(&job, scene)
-               : synth_scene_bytes(&job.spec) == 0 ? report_error(YP_INVALID)
-                                                   : report_error(YP_OUT_OF_MEMORY);
+               : synth_scene_bytes(&job.spec) == 0 ? ypi_report_error(YP_INVALID)
+                                                   : ypi_report_error(YP_OUT_OF_MEMORY);
         synth_scene_destroy(scene);
     }
     ypi_job_free(&job);

@@ -1,10 +1,11 @@
-/* Shared by the files of `yieldpoint synth`. */
+/* Shared by the files of `yieldpoint synth` and `yieldpoint plays`. */
 #pragma once
 
 #include "base/options/option.h"
 #include "synth/cube/internal.h"
 #include "synth/scene/scene.h"
 
+#include <pthread.h>
 #include <stdio.h>
 
 enum { YPI_SYNTH_OK = 0, YPI_SYNTH_FILE = 3, YPI_SYNTH_USAGE = 4 };
@@ -40,6 +41,17 @@ char *ypi_job_line(const struct ypi_job *job);
  * error stream. ypi_job_free() is due in any case. */
 int ypi_job_read(struct ypi_job *job, int argc, char **argv);
 void ypi_job_free(struct ypi_job *job);
+
+/* Reads options, among them "help" and "config": those of the section `command` of an ini file, and
+ * over them those of the command line. `given` is a second structure of zeros, which is used up.
+ * Returns an exit code; errors are printed on the standard error stream. */
+int ypi_words_read(const char *command, const struct ypi_option *options, void *given, void *values,
+                   int argc, char **argv);
+/* Prints what is wrong with a command line; YPI_SYNTH_USAGE. */
+int ypi_words_refuse(const char *command, const char *what);
+/* Prints the last error, which may be of a field: "synth_spec.snr_db is" becomes "--snr-db is".
+ * Returns the exit code. */
+int ypi_report_error(enum yp_status status);
 
 /* ---- files ---- */
 
@@ -132,16 +144,42 @@ struct ypi_made {
     size_t cubes; /* that are complete */
 };
 
-/* Generates and stores all cubes. YP_OK also when a signal ended it, whose number is in *signal. */
+/* Threads that work on one thing. All fields, and what the work shares, belong to who has the lock.
+ */
+struct ypi_crew {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    size_t running;
+    bool stop; /* after an error or a signal: the work ends soon */
+    enum yp_status status;
+    char error[512];
+    void (*work)(void *arg);
+    void *arg;
+};
+/* Runs the work in so many threads and meanwhile `show` every now and then. The first error of
+ * ypi_crew_fail(); YP_OK also when a signal ended it. */
+enum yp_status ypi_crew_run(struct ypi_crew *crew, size_t threads, void (*work)(void *arg),
+                            void (*show)(void *arg), void *arg);
+/* The lock is held. Of several errors the first is kept. */
+void ypi_crew_fail(struct ypi_crew *crew, enum yp_status status);
+/* From then on SIGINT and SIGTERM are caught, once each, and writing beyond the limit of a file's
+ * size is an error like others, up to the end. */
+void ypi_signals_begin(void);
+void ypi_signals_end(void);
+int ypi_signal_caught(void); /* 0: none */
+
+/* Generates and stores all cubes. YP_OK also when a signal ended it. */
 enum yp_status ypi_synth_run(const struct ypi_outputs *outputs, uint64_t bytes,
-                             struct ypi_preview *preview, struct ypi_made *made, int *signal);
+                             struct ypi_preview *preview, struct ypi_made *made);
 
 /* Progress on the standard error stream: a bar on a terminal, else a line every few seconds. */
 struct ypi_progress {
+    const char *command, *unit;
     bool quiet, terminal;
     double started, shown;
 };
-void ypi_progress_begin(struct ypi_progress *progress, bool quiet);
+void ypi_progress_begin(struct ypi_progress *progress, const char *command, const char *unit,
+                        bool quiet);
 void ypi_progress_show(struct ypi_progress *progress, double share, double values, double bytes);
 void ypi_progress_end(struct ypi_progress *progress);
 void ypi_report_made(const struct ypi_outputs *outputs, const struct ypi_made *made);

@@ -1,4 +1,4 @@
-/* Progress and the report at the end. */
+/* Errors, progress, and the report at the end. */
 #include "synth/command/internal.h"
 
 #include "base/system/clock.h"
@@ -12,10 +12,37 @@
 #define BAR_SECONDS 0.1
 #define BAR_WIDTH 24
 
-void ypi_progress_begin(struct ypi_progress *p, bool quiet)
+/* Prints an error of a field as one of the command line: "synth_spec.snr_db is" becomes
+ * "--snr-db is", and the remark that 0 means the default is dropped. */
+static void print_field_error(const char *text)
+{
+    fputs("--", stderr);
+    for (; *text != '\0' && *text != ' '; text++)
+        fputc(*text == '_' ? '-' : *text, stderr);
+    const char *zero = strstr(text, ", or 0 for");
+    fprintf(stderr, "%.*s%s\n", (int)(zero != NULL ? (size_t)(zero - text) : strlen(text)), text,
+            strstr(text, "SYNTH_OFF") != NULL ? ", or off" : "");
+}
+
+int ypi_report_error(enum yp_status status)
+{
+    static const char *const structures[] = {"synth_spec.", "synth_plays."};
+    const char *text = yp_last_error(), *field = NULL;
+    for (size_t i = 0; i < sizeof structures / sizeof *structures; i++)
+        if (strncmp(text, structures[i], strlen(structures[i])) == 0)
+            field = text + strlen(structures[i]);
+    fputs("yieldpoint: ", stderr);
+    if (field != NULL)
+        print_field_error(field);
+    else
+        fprintf(stderr, "%s\n", text);
+    return status == YP_IO || status == YP_OUT_OF_MEMORY ? YPI_SYNTH_FILE : YPI_SYNTH_USAGE;
+}
+
+void ypi_progress_begin(struct ypi_progress *p, const char *command, const char *unit, bool quiet)
 {
     double now = ypi_now();
-    *p = (struct ypi_progress){quiet, isatty(STDERR_FILENO) == 1, now, now};
+    *p = (struct ypi_progress){command, unit, quiet, isatty(STDERR_FILENO) == 1, now, now};
 }
 
 void ypi_progress_show(struct ypi_progress *p, double share, double values, double bytes)
@@ -25,7 +52,7 @@ void ypi_progress_show(struct ypi_progress *p, double share, double values, doub
     if (p->quiet || now - p->shown < (p->terminal ? BAR_SECONDS : LINE_SECONDS) || share <= 0)
         return;
     p->shown = now;
-    ypi_format_rate(value_rate, values / seconds, "values");
+    ypi_format_rate(value_rate, values / seconds, p->unit);
     ypi_format_rate(byte_rate, bytes / seconds, "B");
     ypi_format_seconds(left, seconds * (1 - share) / share);
     if (p->terminal) {
@@ -37,8 +64,8 @@ void ypi_progress_show(struct ypi_progress *p, double share, double values, doub
         fprintf(stderr, "\r[%s] %3.0f %%  %s, %s, %s left\033[K", bar, share * 100, value_rate,
                 byte_rate, left);
     } else {
-        fprintf(stderr, "synth: %.0f %%, %s, %s, %s left\n", share * 100, value_rate, byte_rate,
-                left);
+        fprintf(stderr, "%s: %.0f %%, %s, %s, %s left\n", p->command, share * 100, value_rate,
+                byte_rate, left);
     }
     fflush(stderr);
 }

@@ -4,15 +4,10 @@
 
 #include "base/system/clock.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #define TILE_BYTES ((size_t)4 << 20) /* of values; large enough for long writes in BIL and BSQ */
-#define POLL_SECONDS 0.1
 
 /* A cube that is being written; with .npy one slot holds all cubes. */
 struct slot {
@@ -26,14 +21,11 @@ struct run {
     const struct ypi_outputs *outputs;
     struct ypi_preview *preview;
     size_t pixels, tile_pixels, tiles; /* of a cube */
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
+    struct ypi_crew crew;
     struct slot *slots; /* (slot_count) */
-    size_t slot_count, next_cube, next_tile, running;
-    bool stop;
-    enum yp_status status;
-    char error[512];
+    size_t slot_count, next_cube, next_tile;
     struct ypi_made *made;
+    struct ypi_progress progress;
     atomic_uint_fast64_t values;
 };
 
@@ -48,32 +40,14 @@ struct buffers {
     uint8_t *labels, *valid;
 };
 
-static volatile sig_atomic_t caught; /* the signal that ends the run */
-
-static void catch_signal(int number)
-{
-    caught = number;
-}
-
 /* ---- tiles ---- */
-
-/* The lock is held. Of several errors the first is reported. */
-static void fail(struct run *r, enum yp_status status)
-{
-    if (!r->stop) {
-        r->status = status;
-        snprintf(r->error, sizeof r->error, "%s", yp_last_error());
-    }
-    r->stop = true;
-    pthread_cond_broadcast(&r->changed);
-}
 
 static struct slot *open_slot(struct run *r, struct slot *slot, size_t cube)
 {
     bool npy = r->outputs->job->format == SYNTH_NPY;
     enum yp_status status = ypi_cube_begin(r->outputs, cube, &slot->files);
     if (status != YP_OK) {
-        fail(r, status);
+        ypi_crew_fail(&r->crew, status);
         return NULL;
     }
     slot->open = true;
@@ -88,23 +62,23 @@ static struct slot *open_slot(struct run *r, struct slot *slot, size_t cube)
 static struct slot *next_slot(struct run *r)
 {
     const struct ypi_job *job = r->outputs->job;
-    while (!r->stop && r->next_cube < job->cubes) {
+    while (!r->crew.stop && r->next_cube < job->cubes) {
         size_t cube = job->format == SYNTH_NPY ? 0 : r->next_cube;
         struct slot *slot = &r->slots[cube % r->slot_count];
         if (!slot->open)
             return open_slot(r, slot, cube);
         if (slot->cube == cube)
             return slot;
-        pthread_cond_wait(&r->changed, &r->lock);
+        pthread_cond_wait(&r->crew.changed, &r->crew.lock);
     }
     return NULL;
 }
 
 static bool take_tile(struct run *r, struct tile *tile)
 {
-    pthread_mutex_lock(&r->lock);
-    if (caught != 0)
-        r->stop = true;
+    pthread_mutex_lock(&r->crew.lock);
+    if (ypi_signal_caught() != 0)
+        r->crew.stop = true;
     struct slot *slot = next_slot(r);
     if (slot != NULL) {
         *tile = (struct tile){r->next_cube, r->next_tile * r->tile_pixels, r->tile_pixels, slot};
@@ -113,7 +87,7 @@ static bool take_tile(struct run *r, struct tile *tile)
         if (++r->next_tile == r->tiles)
             r->next_tile = 0, r->next_cube++;
     }
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&r->crew.lock);
     return slot != NULL;
 }
 
@@ -156,23 +130,23 @@ static void finish_tile(struct run *r, const struct tile *tile, enum yp_status s
 {
     struct slot *slot = tile->slot;
     atomic_fetch_add(&r->values, tile->pixels * r->outputs->spec->channels);
-    pthread_mutex_lock(&r->lock);
+    pthread_mutex_lock(&r->crew.lock);
     if (status != YP_OK)
-        fail(r, status);
-    if (--slot->tiles_left == 0 && !r->stop) {
+        ypi_crew_fail(&r->crew, status);
+    if (--slot->tiles_left == 0 && !r->crew.stop) {
         uint64_t clipped = 0;
-        pthread_mutex_unlock(&r->lock);
+        pthread_mutex_unlock(&r->crew.lock);
         status = ypi_cube_end(&slot->files, &clipped);
-        pthread_mutex_lock(&r->lock);
+        pthread_mutex_lock(&r->crew.lock);
         slot->open = false;
         r->made->clipped += clipped;
         if (status != YP_OK)
-            fail(r, status);
+            ypi_crew_fail(&r->crew, status);
         else
             r->made->cubes += r->outputs->job->format == SYNTH_NPY ? r->outputs->job->cubes : 1;
-        pthread_cond_broadcast(&r->changed);
+        pthread_cond_broadcast(&r->crew.changed);
     }
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&r->crew.lock);
 }
 
 static void *allocate(const struct run *r, struct buffers *b)
@@ -192,72 +166,32 @@ static void *allocate(const struct run *r, struct buffers *b)
     return block;
 }
 
-static void *work(void *argument)
+static void work(void *argument)
 {
     struct run *r = argument;
     struct buffers b;
     struct tile tile;
     void *block = allocate(r, &b);
     if (block == NULL) {
-        pthread_mutex_lock(&r->lock);
-        fail(r, YP_OUT_OF_MEMORY);
-        pthread_mutex_unlock(&r->lock);
+        pthread_mutex_lock(&r->crew.lock);
+        ypi_crew_fail(&r->crew, YP_OUT_OF_MEMORY);
+        pthread_mutex_unlock(&r->crew.lock);
     }
     while (block != NULL && take_tile(r, &tile))
         finish_tile(r, &tile, make_tile(r, &tile, &b));
     if (block != NULL)
         yp_device_free(yp_device_cpu(), block);
-    pthread_mutex_lock(&r->lock);
-    r->running--;
-    pthread_cond_broadcast(&r->changed);
-    pthread_mutex_unlock(&r->lock);
-    return NULL;
 }
 
 /* ---- the run ---- */
 
-/* Shows progress and looks for signals until the last thread has ended. The lock is held. */
-static void watch(struct run *r, uint64_t bytes)
+static void show(void *argument)
 {
-    struct ypi_progress progress;
-    double all =
-        (double)r->outputs->job->cubes * (double)r->pixels * (double)r->outputs->spec->channels;
-    ypi_progress_begin(&progress, r->outputs->job->quiet);
-    while (r->running > 0) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += (long)(POLL_SECONDS * 1e9);
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&r->changed, &r->lock, &until);
-        if (caught != 0 && !r->stop) {
-            r->stop = true;
-            pthread_cond_broadcast(&r->changed);
-        }
-        double values = (double)atomic_load(&r->values);
-        ypi_progress_show(&progress, values / all, values, values / all * (double)bytes);
-    }
-    ypi_progress_end(&progress);
-}
-
-static void start_and_watch(struct run *r, pthread_t *threads, uint64_t bytes)
-{
-    size_t count = 0;
-    pthread_mutex_lock(&r->lock);
-    for (; count < r->outputs->job->threads && !r->stop; count++) {
-        errno = pthread_create(&threads[count], NULL, work, r);
-        if (errno != 0) {
-            yp_set_error(YP_OUT_OF_MEMORY, "thread %zu of %zu cannot be started: %s", count + 1,
-                         r->outputs->job->threads, strerror(errno));
-            fail(r, YP_OUT_OF_MEMORY);
-            break;
-        }
-        r->running++;
-    }
-    watch(r, bytes);
-    pthread_mutex_unlock(&r->lock);
-    for (size_t i = 0; i < count; i++)
-        pthread_join(threads[i], NULL);
+    struct run *r = argument;
+    const struct ypi_outputs *o = r->outputs;
+    double all = (double)o->job->cubes * (double)r->pixels * (double)o->spec->channels;
+    double values = (double)atomic_load(&r->values);
+    ypi_progress_show(&r->progress, values / all, values, values / all * (double)r->made->bytes);
 }
 
 /* Tiles are whole rows where these fit. */
@@ -272,53 +206,31 @@ static void cut_tiles(struct run *r)
     r->tiles = (r->pixels + r->tile_pixels - 1) / r->tile_pixels;
 }
 
-static void set_signals(struct sigaction before[3])
-{
-    static const int numbers[3] = {SIGINT, SIGTERM, SIGXFSZ};
-    struct sigaction act = {.sa_flags = SA_RESTART | (int)SA_RESETHAND};
-    sigemptyset(&act.sa_mask);
-    caught = 0;
-    for (int i = 0; i < 3; i++) {
-        /* A file beyond its size limit is then an error of write(), like a full disk. */
-        act.sa_handler = numbers[i] == SIGXFSZ ? SIG_IGN : catch_signal;
-        sigaction(numbers[i], &act, &before[i]);
-    }
-}
-
 enum yp_status ypi_synth_run(const struct ypi_outputs *outputs, uint64_t bytes,
-                             struct ypi_preview *preview, struct ypi_made *made, int *signal_number)
+                             struct ypi_preview *preview, struct ypi_made *made)
 {
-    struct sigaction before[3];
     const struct ypi_job *job = outputs->job;
     struct run r = {.outputs = outputs,
                     .preview = preview,
                     .made = made,
                     .slot_count = job->format == SYNTH_NPY ? 1 : job->threads};
     cut_tiles(&r);
-    pthread_mutex_init(&r.lock, NULL);
-    pthread_cond_init(&r.changed, NULL);
     *made = (struct ypi_made){.bytes = bytes};
     double began = ypi_now();
     r.slots = calloc(r.slot_count, sizeof *r.slots);
-    pthread_t *threads = calloc(job->threads, sizeof *threads);
-    if (r.slots == NULL || threads == NULL)
-        r.status =
-            yp_set_error(YP_OUT_OF_MEMORY, "--threads is %zu: no memory for so many", job->threads);
-    set_signals(before);
-    if (r.status == YP_OK)
-        start_and_watch(&r, threads, bytes);
-    *signal_number = caught;
-    sigaction(SIGXFSZ, &before[2], NULL);
+    enum yp_status status =
+        r.slots == NULL ? yp_set_error(YP_OUT_OF_MEMORY, "--threads is %zu: no memory for so many",
+                                       job->threads)
+                        : YP_OK;
+    ypi_progress_begin(&r.progress, "synth", "values", job->quiet);
+    if (status == YP_OK)
+        status = ypi_crew_run(&r.crew, job->threads, work, show, &r);
+    ypi_progress_end(&r.progress);
     for (size_t i = 0; r.slots != NULL && i < r.slot_count; i++)
         if (r.slots[i].open)
             ypi_cube_abandon(&r.slots[i].files);
     made->seconds = ypi_now() - began;
     made->values = atomic_load(&r.values);
-    if (r.status != YP_OK && r.error[0] != '\0')
-        yp_set_error(r.status, "%s", r.error);
     free(r.slots);
-    free(threads);
-    pthread_cond_destroy(&r.changed);
-    pthread_mutex_destroy(&r.lock);
-    return r.status;
+    return status;
 }

@@ -160,7 +160,7 @@ static void remove_some(const struct synth_plays *spec, struct synth_draws *d,
 
 /* ---- the interface ---- */
 
-static enum yp_status check(const struct synth_plays *spec, int week, uint64_t play)
+enum yp_status synth_plays_check(const struct synth_plays *spec)
 {
     if (spec->players > SYNTH_PLAY_PLAYERS || spec->players == 1)
         return yp_set_error(YP_INVALID, "synth_plays.players is %zu: must be 2 to %d",
@@ -170,12 +170,17 @@ static enum yp_status check(const struct synth_plays *spec, int week, uint64_t p
                             SYNTH_PLAY_FRAMES);
     if (!(spec->missing >= 0 && spec->missing <= 1))
         return yp_set_error(YP_INVALID, "synth_plays.missing is %g: must be 0 to 1", spec->missing);
+    return YP_OK;
+}
+
+static enum yp_status check(const struct synth_plays *spec, int week, uint64_t play)
+{
     if (week < 1 || week > SYNTH_PLAY_WEEKS)
         return yp_set_error(YP_INVALID, "week is %d: must be 1 to %d", week, SYNTH_PLAY_WEEKS);
     if (play >= SYNTH_PLAY_PLAYS)
         return yp_set_error(YP_INVALID, "play is %" PRIu64 ": must be below %d", play,
                             SYNTH_PLAY_PLAYS);
-    return YP_OK;
+    return synth_plays_check(spec);
 }
 
 size_t synth_play_frames(const struct synth_plays *spec, int week, uint64_t play)

@@ -9,8 +9,8 @@
  * Frame 0 is the snap. Each player moves towards what its task asks for, at most SYNTH_PLAY_SPEED
  * fast and with at most SYNTH_PLAY_ACCELERATION, keeps a distance from all others and stays on the
  * field:
- * - A receiver runs a route of straight legs and slows down before each turn, which it takes away
- *   from the nearest defender.
+ * - A receiver runs a route of straight legs, slows down before each turn and turns earlier where a
+ *   defender stands in its way. It evades the defenders around.
  * - A man defender follows one receiver, whom it watches, with the delay of its reaction. A zone
  *   defender watches the passer, holds an area and leans towards the receivers in it.
  * - A rusher runs at the passer, and a blocker stands between the two.
@@ -98,7 +98,9 @@ struct synth_play {
     float orientation[SYNTH_PLAY_FRAMES * SYNTH_PLAY_PLAYERS];
 };
 
-/* Makes play `play`, from 0, of a week, from 1. YP_INVALID names the field that is out of range. */
+/* YP_INVALID names the field that is out of range. */
+enum yp_status synth_plays_check(const struct synth_plays *spec);
+/* Makes play `play`, from 0, of a week, from 1. YP_INVALID names what is out of range. */
 enum yp_status synth_play_make(const struct synth_plays *spec, int week, uint64_t play,
                                struct synth_play *out);
 /* The number of its frames alone; the spec is a good one. */

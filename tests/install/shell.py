@@ -129,7 +129,7 @@ def check_command_completion(tap, shell, yieldpoint):
         return shell.offered("_yieldpoint", f"{yieldpoint} {line}", [yieldpoint] + line.split(" "))
     shell.check("commands", offered(""), sorted(set(commands_of(yieldpoint))) + ["--help", "--version"])
     shell.check("one command", offered("bi"), ["bisect"])
-    for words in ("history", "history prune", "gate", "machine", "synth"):
+    for words in ("history", "history prune", "gate", "machine", "synth", "plays"):
         taken = {o.rstrip("=") for o in run(yieldpoint, *words.split(), "--list-options").out.split()}
         shell.check(f"options of {words}", offered(words + " -"), taken | {"--help"})
     shell.check("words of history", offered("history "), ["import", "prune", "export"])
