@@ -138,6 +138,7 @@ YPI_TARGET_AVX2 static inline float ypi_sum8(__m256 v)
 #define YPI_VECTOR_4
 typedef float ypi_float4 __attribute__((vector_size(16)));
 typedef int ypi_int4 __attribute__((vector_size(16)));
+typedef unsigned ypi_uint4 __attribute__((vector_size(16)));
 typedef double ypi_double2 __attribute__((vector_size(16)));
 
 static inline ypi_float4 ypi_load4(const float *p, size_t lanes)
@@ -191,6 +192,7 @@ static inline bool ypi_not_finite4(ypi_float4 v)
 #define V_ADD(a, b) ((a) + (b))
 #define V_SUB(a, b) ((a) - (b))
 #define V_MUL(a, b) ((a) * (b))
+#define V_DIV(a, b) ((a) / (b))
 #define V_MIN(a, b) ypi_choose4(a, b, true)
 #define V_MAX(a, b) ypi_choose4(a, b, false)
 #define V_ABOVE_0(v, a, b) ypi_above4(v, a, b)
@@ -199,6 +201,11 @@ static inline bool ypi_not_finite4(ypi_float4 v)
     ((ypi_float4){(a)[(index)[0]], (a)[(index)[1]], (a)[(index)[2]], (a)[(index)[3]]})
 #define V_NOT_FINITE(v) ypi_not_finite4(v)
 #define VI_LOAD(p) ((ypi_int4){(p)[0], (p)[1], (p)[2], (p)[3]})
+#define VI_SET(x) ((ypi_int4){x, x, x, x})
+#define VI_ADD(a, b) ((a) + (b))
+#define VI_SHIFT_LEFT(a, n) ((ypi_int4)((ypi_uint4)(a) << (n)))
+#define VI_OF_BITS(a) ((ypi_int4)(a))
+#define V_OF_BITS(a) ((ypi_float4)(a))
 #define VD_LOW(v) ((ypi_double2){(double)(v)[0], (double)(v)[1]})
 #define VD_HIGH(v) ((ypi_double2){(double)(v)[2], (double)(v)[3]})
 #define VD_SET(x) ((ypi_double2){x, x})

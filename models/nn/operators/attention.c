@@ -10,8 +10,10 @@ enum { B, T, H, E };
 #include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
+#include "models/nn/simd/short.h"
 #include "models/nn/types.h"
 
+#include <math.h>
 #include <omp.h>
 
 /* Where head h of sequence b begins in an array (b, t, h, e). */
@@ -25,14 +27,12 @@ static size_t threads_of(const struct nn_shape *shape)
     return nn_least((size_t)omp_get_max_threads(), shape->size[B] * shape->size[H]);
 }
 
+/* -- long sequences: one head at a time, gathered
+ * -------------------------------------------------- */
+
 static size_t head_floats(const struct nn_shape *shape)
 {
     return nn_head_floats(shape->size[T], shape->size[T], shape->size[E]);
-}
-
-static size_t work(const struct nn_shape *shape)
-{
-    return threads_of(shape) * head_floats(shape) * sizeof(float);
 }
 
 /* Of a pair of sequence and head, with q, k and v. */
@@ -52,7 +52,7 @@ static struct nn_head head_at(const struct nn_call *call, bool bf16, size_t pair
     return s;
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static void heads_forward(const struct nn_call *call, bool bf16)
 {
     const size_t *size = call->shape->size;
 #pragma omp parallel for schedule(static) num_threads((int)threads_of(call->shape))
@@ -62,10 +62,9 @@ static enum yp_status forward_in(const struct nn_call *call, bool bf16)
         nn_head_scatter(s.y, size[T], size[E], size[H] * size[E], bf16,
                         nn_from(call->value[Y], place_of(size, pair), bf16));
     }
-    return YP_OK;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static void heads_vjp(const struct nn_call *call, bool bf16)
 {
     const size_t *size = call->shape->size, stride = size[H] * size[E];
 #pragma omp parallel for schedule(static) num_threads((int)threads_of(call->shape))
@@ -81,6 +80,138 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
                 nn_head_scatter(from[i], size[T], size[E], stride, bf16,
                                 nn_from(call->gradient[i], place, bf16));
     }
+}
+
+/* -- short sequences: all heads where they are ---------------------------------------------------
+ */
+
+static bool is_short(const struct nn_shape *shape)
+{
+    return shape->setting[0] == 0 && nn_short_takes(shape->size[T], shape->size[E]);
+}
+
+/* q, k, v, y or its cotangent, dq, dk and dv of a sequence in float, for a version in bf16. */
+enum { ARRAYS = 7 };
+
+static size_t sequence(const size_t *size)
+{
+    return size[T] * size[H] * size[E];
+}
+
+/* Sequence b, in float: array i of the workspace, or the caller's own. */
+static float *place_at(const struct nn_call *call, bool bf16, void *array, size_t b, size_t i)
+{
+    const size_t count = sequence(call->shape->size);
+    const size_t own = ((size_t)omp_get_thread_num() * ARRAYS + i) * count;
+    if (array == NULL)
+        return NULL;
+    return bf16 ? (float *)call->work + own : (float *)array + b * count;
+}
+
+static const float *widened(const struct nn_call *call, bool bf16, void *array, size_t b, size_t i)
+{
+    const size_t count = sequence(call->shape->size);
+    float *to = place_at(call, bf16, array, b, i);
+    if (bf16)
+        nn_head_gather(nn_from(array, b * count, bf16), bf16, 1, count, count, to);
+    return to;
+}
+
+static void narrowed(const struct nn_call *call, bool bf16, const float *from, void *array,
+                     size_t b)
+{
+    const size_t count = sequence(call->shape->size);
+    if (bf16 && array != NULL)
+        nn_head_scatter(from, 1, count, count, bf16, nn_from(array, b * count, bf16));
+}
+
+/* The first head of sequence b. */
+static struct nn_short short_at(const struct nn_call *call, bool bf16, size_t b)
+{
+    const size_t *size = call->shape->size;
+    return (struct nn_short){.t = size[T],
+                             .e = size[E],
+                             .stride = size[H] * size[E],
+                             .factor = 1 / sqrtf((float)size[E]),
+                             .q = widened(call, bf16, call->value[Q], b, Q),
+                             .k = widened(call, bf16, call->value[K], b, K),
+                             .v = widened(call, bf16, call->value[V], b, V),
+                             .high = (float *)call->value[HIGH] + b * size[H] * size[T],
+                             .sum = (float *)call->value[SUM] + b * size[H] * size[T]};
+}
+
+/* All heads of a sequence: each begins e floats behind the one before. */
+static void each_head(nn_short_pass *pass, struct nn_short s, size_t heads)
+{
+    const float **const in[] = {&s.q, &s.k, &s.v, &s.dy};
+    float **const out[] = {&s.y, &s.dq, &s.dk, &s.dv};
+    for (size_t h = 0; h < heads; h++, s.high += s.t, s.sum += s.t) {
+        pass(&s);
+        for (int i = 0; i < 4; i++) {
+            *in[i] = *in[i] != NULL ? *in[i] + s.e : NULL;
+            *out[i] = *out[i] != NULL ? *out[i] + s.e : NULL;
+        }
+    }
+}
+
+static void short_forward(const struct nn_call *call, bool bf16)
+{
+    const size_t *size = call->shape->size;
+    nn_short_pass *pass = nn_short_forward();
+    NN_PARALLEL_FOR(size[B] * sequence(size) > NN_CHUNK, b, size[B], 1, {
+        struct nn_short s = short_at(call, bf16, b);
+        s.y = place_at(call, bf16, call->value[Y], b, Y);
+        each_head(pass, s, size[H]);
+        narrowed(call, bf16, s.y, call->value[Y], b);
+    });
+}
+
+static void short_vjp(const struct nn_call *call, bool bf16)
+{
+    const size_t *size = call->shape->size;
+    nn_short_pass *pass = nn_short_vjp();
+    NN_PARALLEL_FOR(size[B] * sequence(size) > NN_CHUNK, b, size[B], 1, {
+        struct nn_short s = short_at(call, bf16, b);
+        s.dy = widened(call, bf16, call->gradient[Y], b, Y);
+        s.dq = place_at(call, bf16, call->gradient[Q], b, Y + 1);
+        s.dk = place_at(call, bf16, call->gradient[K], b, Y + 2);
+        s.dv = place_at(call, bf16, call->gradient[V], b, Y + 3);
+        each_head(pass, s, size[H]);
+        narrowed(call, bf16, s.dq, call->gradient[Q], b);
+        narrowed(call, bf16, s.dk, call->gradient[K], b);
+        narrowed(call, bf16, s.dv, call->gradient[V], b);
+    });
+}
+
+/* -- either --------------------------------------------------------------------------------------
+ */
+
+static size_t work_in(const struct nn_shape *shape, bool bf16)
+{
+    const size_t floats = !is_short(shape) ? threads_of(shape) * head_floats(shape)
+                          : bf16 ? nn_least((size_t)omp_get_max_threads(), shape->size[B]) *
+                                       ARRAYS * sequence(shape->size)
+                                 : 0;
+    return floats * sizeof(float);
+}
+
+NN_BOTH_WORKS
+
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+{
+    if (is_short(call->shape))
+        short_forward(call, bf16);
+    else
+        heads_forward(call, bf16);
+    return YP_OK;
+}
+
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+{
+    if (is_short(call->shape))
+        short_vjp(call, bf16);
+    else
+        heads_vjp(call, bf16);
     return YP_OK;
 }
 
@@ -149,7 +280,12 @@ const struct nn_operator nn_attention = {
     NN_PLAIN,
     .plain_work = plain_work,
     .flops = flops,
-    NN_BOTH_VERSIONS(work, work_cuda, "bbbbff", "bbbbff"),
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
+                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
+                  .types = "bbbbff", .gradients = "bbbbff"},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
+                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .work = work_cuda, .types = "bbbbff", .gradients = "bbbbff"}},
 };
 
 #else

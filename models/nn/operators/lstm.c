@@ -19,6 +19,7 @@ NN_LOOPS cells_loops(float *restrict gates, const float *before, size_t h, float
                      float *restrict y)
 {
     float *restrict f = gates + h, *restrict g = gates + 2 * h, *restrict o = gates + 3 * h;
+#pragma omp simd
     for (size_t k = 0; k < h; k++) {
         gates[k] = nn_sigmoid(gates[k]);
         f[k] = nn_sigmoid(f[k]);
@@ -37,6 +38,7 @@ NN_LOOPS slopes_loops(const float *gates, const float *cell, const float *before
                       const float *dh, size_t h, float *restrict dc, float *restrict dz,
                       float *restrict y)
 {
+#pragma omp simd
     for (size_t k = 0; k < h; k++) {
         const float i = gates[k], f = gates[h + k], g = gates[2 * h + k], o = gates[3 * h + k];
         const float squashed = nn_tanh(cell[k]), slope = dy[k] + (dh != NULL ? dh[k] : 0);
