@@ -2,6 +2,7 @@
 #include "models/lm/train.h"
 
 #include "base/system/arena.h"
+#include "models/train/parts.h"
 
 #include <math.h>
 
@@ -16,6 +17,8 @@ struct lm_trainee {
     size_t n_tensors;
     int32_t *sequence; /* (context + 1) */
     int32_t *tokens, *labels;
+    size_t count; /* sequences among them */
+    struct train_parts parts;
     struct train_setting settings[SETTINGS];
 };
 
@@ -131,63 +134,47 @@ struct train_set lm_no_decay(const struct lm_config *config)
 /* -- items ------------------------------------------------------------------------------------- */
 
 /* As many of the items as the model takes at once; what is left of it repeats the first one. */
-static enum yp_status read_some(const struct lm_trainee *t, struct train_items items,
-                                struct lm_batch *batch)
+static enum yp_status read_some(void *arg, struct train_items items, size_t *count)
 {
+    struct lm_trainee *t = arg;
     size_t context = t->o.context;
     enum yp_status status = YP_OK;
-    batch->count = items.count < t->o.batch ? items.count : t->o.batch;
-    batch->tokens = t->tokens;
-    batch->labels = t->labels;
+    *count = t->count = items.count < t->o.batch ? items.count : t->o.batch;
     for (size_t i = 0; i < t->o.batch && status == YP_OK; i++) {
-        if (i < batch->count)
+        if (i < *count)
             status = t->source.read(t->source.arg, items.index[i], t->sequence);
-        const int32_t *from = i < batch->count ? t->sequence : t->tokens;
+        const int32_t *from = i < *count ? t->sequence : t->tokens;
         for (size_t k = 0; k < context && status == YP_OK; k++) {
             t->tokens[i * context + k] = from[k];
-            t->labels[i * context + k] = i < batch->count ? from[k + 1] : t->labels[k];
+            t->labels[i * context + k] = i < *count ? from[k + 1] : t->labels[k];
         }
     }
     return status;
 }
 
-/* The mean over all items, in parts as the model takes them; the gradient is added up in float. */
-static enum yp_status run(const struct lm_trainee *t, struct train_items items,
-                          const float *parameters, double scale, double *mean, double *weight,
-                          float *gradient)
+static double weigh(void *arg, struct train_items items)
 {
-    unsigned flags = NN_MODEL_COPY;
-    enum yp_status status = YP_OK;
-    double sum = 0;
-    for (size_t at = 0; at < items.count && status == YP_OK;) {
-        struct lm_batch batch;
-        double part = 0;
-        status = read_some(t, (struct train_items){items.index + at, items.count - at}, &batch);
-        double share = (double)batch.count / (double)items.count;
-        if (status == YP_OK)
-            status = lm_pass(t->lm, &batch, parameters, gradient, scale * share, flags, &part);
-        sum += share * part;
-        flags = NN_MODEL_ADD;
-        at += batch.count;
-    }
-    *mean = sum;
-    *weight = (double)items.count * (double)t->o.context;
+    const struct lm_trainee *t = arg;
+    return (double)items.count * (double)t->o.context;
+}
+
+static enum yp_status pass(void *arg, const float *parameters, float *gradient, double scale,
+                           unsigned flags, double *sum)
+{
+    const struct lm_trainee *t = arg;
+    const struct lm_batch batch = {t->tokens, t->labels, t->count};
+    const double tokens = (double)t->count * (double)t->o.context;
+    double mean = 0;
+    enum yp_status status =
+        lm_pass(t->lm, &batch, parameters, gradient, scale * tokens, flags, &mean);
+    *sum += tokens * mean;
     return status;
 }
 
-static enum yp_status gradient(void *arg, struct train_items items, const float *parameters,
-                               double scale, double *mean, double *weight, float *out)
+static void measure(void *arg, double mean, double *metrics)
 {
-    return run(arg, items, parameters, scale, mean, weight, out);
-}
-
-static enum yp_status evaluate(void *arg, struct train_items items, const float *parameters,
-                               double *mean, double *weight, double *metrics)
-{
-    enum yp_status status = run(arg, items, parameters, 1, mean, weight, NULL);
-    if (status == YP_OK && metrics != NULL)
-        metrics[0] = exp(*mean);
-    return status;
+    (void)arg;
+    metrics[0] = exp(mean);
 }
 
 struct train_objective lm_trainee_objective(struct lm_trainee *t)
@@ -203,6 +190,8 @@ struct train_objective lm_trainee_objective(struct lm_trainee *t)
                                                      {"at_once", t->o.batch}};
     for (size_t i = 0; i < SETTINGS; i++)
         t->settings[i] = settings[i];
+    t->parts = (struct train_parts){
+        .read = read_some, .pass = pass, .weigh = weigh, .measure = measure, .arg = t};
     return (struct train_objective){.parameters = lm_parameters(c),
                                     .items = t->source.sequences,
                                     .tensors = t->tensors,
@@ -212,8 +201,8 @@ struct train_objective lm_trainee_objective(struct lm_trainee *t)
                                     .settings = t->settings,
                                     .n_settings = SETTINGS,
                                     .identity = t->source.identity,
-                                    .gradient = gradient,
-                                    .evaluate = evaluate,
+                                    .gradient = train_parts_gradient,
+                                    .evaluate = train_parts_evaluate,
                                     .any_device = true,
-                                    .arg = t};
+                                    .arg = &t->parts};
 }

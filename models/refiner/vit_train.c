@@ -2,6 +2,7 @@
 #include "models/refiner/vit_train.h"
 
 #include "base/system/arena.h"
+#include "models/train/parts.h"
 
 #include <string.h>
 
@@ -15,6 +16,8 @@ struct vit_trainee {
     struct yp_tensor *tensors;
     size_t n_tensors;
     double *image, *target; /* of a batch */
+    size_t count;           /* images among them */
+    struct train_parts parts;
     float *start;
     struct train_setting settings[SETTINGS];
 };
@@ -104,14 +107,14 @@ const float *vit_trainee_start(const struct vit_trainee *trainee)
 
 /* -- items ------------------------------------------------------------------------------------- */
 
-/* As many of the items as the model takes at once, their number in *count; what is left of it keeps
- * what was there before and does not count. */
-static enum yp_status read_some(const struct vit_trainee *t, struct train_items items,
-                                size_t *count)
+/* As many of the items as the model takes at once; what is left of it keeps what was there before
+ * and does not count. */
+static enum yp_status read_some(void *arg, struct train_items items, size_t *count)
 {
+    struct vit_trainee *t = arg;
     const size_t pixels = t->o.tile * t->o.tile;
     enum yp_status status = YP_OK;
-    *count = items.count < t->o.batch ? items.count : t->o.batch;
+    *count = t->count = items.count < t->o.batch ? items.count : t->o.batch;
     for (size_t i = 0; i < *count && status == YP_OK; i++)
         status =
             t->source.read(t->source.arg, items.index[i], t->image + i * pixels * t->o.channels,
@@ -121,50 +124,18 @@ static enum yp_status read_some(const struct vit_trainee *t, struct train_items 
     return status == YP_OK ? vit_set_target(t->vit, t->target) : status;
 }
 
-/* The sum of the first losses. */
-static enum yp_status sum_losses(const struct vit_trainee *t, size_t count, double *sum)
+static enum yp_status pass(void *arg, const float *parameters, float *gradient, double scale,
+                           unsigned flags, double *sum)
 {
+    const struct vit_trainee *t = arg;
     float losses[MOST_AT_ONCE];
-    enum yp_status status =
-        yp_device_copy(t->o.device, losses, vit_result(t->vit), count * sizeof *losses);
-    for (size_t i = 0; i < count && status == YP_OK; i++)
+    vit_ask(t->vit, t->count, scale * (double)t->count);
+    enum yp_status status = vit_pass(t->vit, parameters, gradient, flags);
+    if (status == YP_OK)
+        status = yp_device_copy(t->o.device, losses, vit_result(t->vit), t->count * sizeof *losses);
+    for (size_t i = 0; i < t->count && status == YP_OK; i++)
         *sum += (double)losses[i];
     return status;
-}
-
-/* The mean over all items, in parts as the model takes them; the gradient is added up in float. */
-static enum yp_status run(const struct vit_trainee *t, struct train_items items,
-                          const float *parameters, double scale, double *mean, double *weight,
-                          float *gradient)
-{
-    unsigned flags = NN_MODEL_COPY;
-    enum yp_status status = YP_OK;
-    double sum = 0;
-    for (size_t at = 0, count; at < items.count && status == YP_OK; at += count) {
-        status = read_some(t, (struct train_items){items.index + at, items.count - at}, &count);
-        vit_ask(t->vit, count, scale * (double)count / (double)items.count);
-        if (status == YP_OK)
-            status = vit_pass(t->vit, parameters, gradient, flags);
-        if (status == YP_OK)
-            status = sum_losses(t, count, &sum);
-        flags = NN_MODEL_ADD;
-    }
-    *weight = (double)items.count;
-    *mean = items.count > 0 ? sum / *weight : 0;
-    return status;
-}
-
-static enum yp_status gradient(void *arg, struct train_items items, const float *parameters,
-                               double scale, double *mean, double *weight, float *out)
-{
-    return run(arg, items, parameters, scale, mean, weight, out);
-}
-
-static enum yp_status evaluate(void *arg, struct train_items items, const float *parameters,
-                               double *mean, double *weight, double *metrics)
-{
-    (void)metrics;
-    return run(arg, items, parameters, 1, mean, weight, NULL);
 }
 
 struct train_objective vit_trainee_objective(struct vit_trainee *t)
@@ -190,6 +161,7 @@ struct train_objective vit_trainee_objective(struct vit_trainee *t)
                                                      {"at_once", o->batch}};
     for (size_t i = 0; i < SETTINGS; i++)
         t->settings[i] = settings[i];
+    t->parts = (struct train_parts){.read = read_some, .pass = pass, .arg = t};
     return (struct train_objective){.parameters = vit_elements(o, VIT_PARTS),
                                     .items = t->source.images,
                                     .tensors = t->tensors,
@@ -197,8 +169,8 @@ struct train_objective vit_trainee_objective(struct vit_trainee *t)
                                     .settings = t->settings,
                                     .n_settings = SETTINGS,
                                     .identity = t->source.identity,
-                                    .gradient = gradient,
-                                    .evaluate = evaluate,
+                                    .gradient = train_parts_gradient,
+                                    .evaluate = train_parts_evaluate,
                                     .any_device = true,
-                                    .arg = t};
+                                    .arg = &t->parts};
 }
