@@ -20,7 +20,7 @@ import torch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "data")]
-from model import SIZES, WEIGHTS, Gatv2, Model, batch_of, terms, total  # noqa: E402
+from model import LIKELY, SIZES, WEIGHTS, Gatv2, Model, batch_of, terms, total  # noqa: E402
 from torch_files import save  # noqa: E402
 
 MODEL = {"hidden": 8, "heads": 2, "layers": 2, "modes": 3}
@@ -28,6 +28,7 @@ STEPS = {"history": 4, "future": 10}
 # The first graphs of a file: players who are far apart, one player, none; and others.
 PLAYERS = {"apart": 3, "alone": 1, "empty": 0}
 RADIUS = 20.0
+TERMS = ("velocity", "acceleration", "winner", "endpoint")
 
 
 def edges_of(node, side, radius):
@@ -136,7 +137,9 @@ def results_of(model, g, weights):
     expect((deviations == 0.01).any() and (deviations == 10).any(), "deviations are within their limits")
     expect(all(part > 0 for part in parts.values()), "a part of the loss is 0")
     return {"mixture": mixture, "logit": logits, "coverage": coverage, "loss": loss,
-            **{f"loss.{name}": part for name, part in parts.items() if weights.get(name, 0) > 0}}, \
+            "loss.likelihood": parts["likelihood"], "loss.coverage": parts["coverage"],
+            "loss.terms": total({name: parts[name] for name in TERMS}, weights),
+            "loss.collision": parts["collision"] * (weights.get("collision", 0) > 0)}, \
         {f"{name}.grad": p.grad for name, p in model.named_parameters()}
 
 
@@ -161,7 +164,8 @@ def make(folder, sizes, graphs, players):
     outputs, gradient = results_of(model, batch, WEIGHTS)
     losses = {name: x for name, x in outputs.items() if name.startswith("loss")}
     small = {name: x for name, x in gradient.items() if x.numel() <= 100}
-    save(os.path.join(folder, "all_terms.safetensors"), {**losses, **small, **said, **numbers("weight", WEIGHTS)})
+    weighted = numbers("weight", {**WEIGHTS, "likely": LIKELY})
+    save(os.path.join(folder, "all_terms.safetensors"), {**losses, **small, **said, **weighted})
 
 
 def count():

@@ -3,8 +3,8 @@
 
 It differs from the reference where models/graph does: players who are absent are no nodes; a graph has a frame of its
 own, where the reference gives the first graph's to the whole batch; log(2 pi) is exact; modes go through the decoder
-together; the collision term is one of positions on the field, where the reference has displacements; weights of
-attention have no dropout; a graph without nodes is allowed.
+together; the collision term is one of positions on the field, where the reference has displacements, of all nodes and
+graphs; weights of attention have no dropout; a graph without nodes is allowed.
 """
 
 import math
@@ -19,6 +19,7 @@ SIZES = {"base": {"hidden": 64, "heads": 4, "layers": 4, "modes": 6},
 # Parts of the loss, and the weights that the reference's training gives to them.
 WEIGHTS = {"likelihood": 1.0, "coverage": 0.5, "velocity": 0.3, "acceleration": 0.1, "collision": 0.05, "winner": 0.5,
            "endpoint": 0.2}
+LIKELY = 0.1  # within the winner: the cross entropy of the modes' probabilities
 
 # -- segments: rows (n, ...) that belong to one of `count` owners, in any order --
 
@@ -220,17 +221,10 @@ def log_density(parameters, target):
 
 
 def collision(place, graph, graphs):
-    """Players of a graph whose mean places are nearer than a yard, by as much; the mean of graphs that have two."""
-    near = place.new_zeros(())
-    pairs = 0
-    for i in range(graphs):
-        own = place[graph == i]
-        if own.shape[0] < 2:
-            continue
-        a, b = torch.triu_indices(own.shape[0], own.shape[0], 1)
-        near = near + 2 * F.relu(1 - (own[a] - own[b]).norm(dim=-1)).sum()
-        pairs += 1
-    return near / max(1, pairs)
+    """Players whose mean places are nearer than a yard, by as much, in both directions; the mean of graphs."""
+    near = (graph[:, None] == graph) & ~torch.eye(len(graph), dtype=torch.bool)
+    a, b = near.nonzero().T
+    return F.relu(1 - (place[a] - place[b]).norm(dim=-1)).sum() / graphs
 
 
 def mean_where(values, holds):
@@ -259,7 +253,7 @@ def terms(results, g, names=tuple(WEIGHTS)):
     def winner():
         error = (mean - target[:, None]).norm(dim=-1).mean(-1)
         best, mode = error.min(-1)
-        return mean_where(best + 0.1 * F.cross_entropy(logits, mode, reduction="none"), counts)
+        return mean_where(best + LIKELY * F.cross_entropy(logits, mode, reduction="none"), counts)
 
     def endpoint():
         error = off[:, -1].norm(dim=-1)
@@ -269,14 +263,13 @@ def terms(results, g, names=tuple(WEIGHTS)):
           "coverage": lambda: mean_where(coverage_of(coverage, label), label >= 0),
           "velocity": lambda: mean_where(off.diff(dim=1).square().mean((1, 2)), counts),
           "acceleration": lambda: mean_where(off.diff(n=2, dim=1).square().mean((1, 2)), counts),
-          "collision": lambda: collision((g["node"][:, :2] + way.mean(1))[counts], g["graph"][counts],
-                                         label.shape[0]),
+          "collision": lambda: collision(g["node"][:, :2] + way.mean(1), g["graph"], label.shape[0]),
           "winner": winner, "endpoint": endpoint}
     return {name: of[name]() for name in names}
 
 
 def total(parts, weights):
-    return sum(weights[name] * part for name, part in parts.items() if weights.get(name, 0) != 0)
+    return sum(weights.get(name, 0) * part for name, part in parts.items())
 
 
 def loss(results, g):
