@@ -11,7 +11,7 @@
 
 static int usage_error(const char *what)
 {
-    return ypi_words_refuse("synth", what);
+    return ypi_command_refuse("synth", what);
 }
 
 static int check(struct ypi_job *job)
@@ -58,7 +58,7 @@ int ypi_job_read(struct ypi_job *job, int argc, char **argv)
 {
     struct ypi_job given = {0};
     *job = (struct ypi_job){.cubes = 1};
-    int code = ypi_words_read("synth", ypi_synth_options, &given, job, argc, argv);
+    int code = ypi_command_read("synth", ypi_synth_options, &given, job, argc, argv);
     if (code != YPI_SYNTH_OK || job->help)
         return code;
     if (job->threads == 0)

@@ -45,10 +45,10 @@ void ypi_job_free(struct ypi_job *job);
 /* Reads options, among them "help" and "config": those of the section `command` of an ini file, and
  * over them those of the command line. `given` is a second structure of zeros, which is used up.
  * Returns an exit code; errors are printed on the standard error stream. */
-int ypi_words_read(const char *command, const struct ypi_option *options, void *given, void *values,
-                   int argc, char **argv);
+int ypi_command_read(const char *command, const struct ypi_option *options, void *given,
+                     void *values, int argc, char **argv);
 /* Prints what is wrong with a command line; YPI_SYNTH_USAGE. */
-int ypi_words_refuse(const char *command, const char *what);
+int ypi_command_refuse(const char *command, const char *what);
 /* Prints the last error, which may be of a field: "synth_spec.snr_db is" becomes "--snr-db is".
  * Returns the exit code. */
 int ypi_report_error(enum yp_status status);

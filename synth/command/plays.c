@@ -70,14 +70,14 @@ static int read_job(struct plays_job *job, int argc, char **argv)
 {
     struct plays_job given = {0};
     *job = (struct plays_job){.weeks = 1};
-    int code = ypi_words_read("plays", options, &given, job, argc, argv);
+    int code = ypi_command_read("plays", options, &given, job, argc, argv);
     if (code != YPI_SYNTH_OK || job->help)
         return code;
     if (job->output == NULL || job->plays == 0)
-        return ypi_words_refuse("plays",
-                                job->output == NULL ? "--output is missing" : "--plays is missing");
+        return ypi_command_refuse("plays", job->output == NULL ? "--output is missing"
+                                                               : "--plays is missing");
     if (strlen(job->output) + 64 > YPI_PATH_MAX)
-        return ypi_words_refuse("plays", "--output is too long");
+        return ypi_command_refuse("plays", "--output is too long");
     if (job->threads == 0)
         job->threads = (size_t)ypi_processors();
     enum yp_status status = synth_plays_check(&job->spec);

@@ -55,8 +55,8 @@ static void *value_of(const struct reading *r, void *values, const char *name)
     return (char *)values + ypi_option_find(r->options, name, strlen(name))->offset;
 }
 
-int ypi_words_read(const char *command, const struct ypi_option *options, void *given, void *values,
-                   int argc, char **argv)
+int ypi_command_read(const char *command, const struct ypi_option *options, void *given,
+                     void *values, int argc, char **argv)
 {
     static const int codes[] = {[YPI_INI_OK] = YPI_SYNTH_OK,
                                 [YPI_INI_WRONG] = YPI_SYNTH_USAGE,
@@ -79,7 +79,7 @@ int ypi_words_read(const char *command, const struct ypi_option *options, void *
     return code;
 }
 
-int ypi_words_refuse(const char *command, const char *what)
+int ypi_command_refuse(const char *command, const char *what)
 {
     fprintf(stderr, "yieldpoint: %s; `yieldpoint %s --help` tells all\n", what, command);
     return YPI_SYNTH_USAGE;
