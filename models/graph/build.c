@@ -102,8 +102,8 @@ static void flip(const struct graph_rules *r, struct graph_players *p,
 {
     for (size_t i = 0; i < p->count; i++) {
         p->y[i] = WIDTH - p->y[i];
-        p->direction[i] = within_turn(360 - p->direction[i]);
-        p->orientation[i] = within_turn(360 - p->orientation[i]);
+        p->direction[i] = within_turn(180 - p->direction[i]);
+        p->orientation[i] = within_turn(180 - p->orientation[i]);
     }
     for (size_t i = 0; i < p->count * (r->past - 1); i++) {
         rows->motion[i * GRAPH_MOTION + 1] = -rows->motion[i * GRAPH_MOTION + 1];

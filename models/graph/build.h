@@ -59,7 +59,7 @@ void graph_read_play(const struct graph_play *play, size_t t, const struct graph
 /* Changes of a training's data. They are a function of the seed, the epoch and the graph's id. */
 struct graph_augmentation {
     uint64_t seed, epoch; /* epoch: below 2^24 */
-    float flip;           /* the probability that y becomes 53.3 - y and angles 360 - angle */
+    float flip;           /* the probability that y becomes 53.3 - y and angles 180 - angle */
     float noise;          /* the deviation of what is added to present positions, in yards */
 };
 

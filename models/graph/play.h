@@ -1,10 +1,11 @@
 /* Plays: what graphs are made of. A play has one row for each frame of 0.1 s and one column for
  * each player. It goes to the right: x from 0 to 120 yards, y from 0 to 53.3; directions and
- * orientations are in degrees. */
+ * orientations are in degrees from +y on, clockwise, so that 90 is along +x. */
 #pragma once
 
 #include "models/graph/graph.h"
 
+#include <stdbool.h>
 #include <yieldpoint/device.h>
 
 enum {

@@ -400,8 +400,8 @@ static double moved(struct yp_case *t, const struct graph_batch *was, const stru
 {
     const double sign = flipped ? -1 : 1;
     const float *a = was->node + i * GRAPH_FEATURES, *b = is->node + i * GRAPH_FEATURES;
-    double worst = fabs(b[4] - sign * a[4]) + fabs(b[5] - a[5]) + fabs(b[6] - sign * a[6]) +
-                   fabs(b[7] - a[7]) + fabs(b[2] - a[2]);
+    double worst = fabs(b[4] - a[4]) + fabs(b[5] - sign * a[5]) + fabs(b[6] - a[6]) +
+                   fabs(b[7] - sign * a[7]) + fabs(b[2] - a[2]);
     move[0] = (double)b[0] - a[0];
     move[1] = (double)b[1] - (flipped ? 53.3 - a[1] : a[1]);
     for (size_t k = 0; k < was->history; k++) {
@@ -464,7 +464,7 @@ YP_TEST(graph_data, changes, .tags = "stress small", .parallel = true)
             const struct graph_augmentation changes = {yp_seed(t), epoch, 0.5F, 0.1F};
             const struct graph_batch *was = batch_of(t, data, &g, 1, NULL);
             const struct graph_batch *is = batch_of(t, data, &g, 1, &changes);
-            const bool flipped = is->node[4] * was->node[4] < 0;
+            const bool flipped = is->node[5] * was->node[5] < 0;
             for (size_t i = 0; i < was->nodes; i++, nodes++) {
                 double move[2];
                 moved(t, was, is, i, flipped, move);
