@@ -21,7 +21,9 @@
     OPERATOR(gather) \
     OPERATOR(gatv2) \
     OPERATOR(gelu) \
+    OPERATOR(head_dot) \
     OPERATOR(layer_norm) \
+    OPERATOR(leaky_relu) \
     OPERATOR(linear) \
     OPERATOR(linear_cross_entropy) \
     OPERATOR(linear_int8) \
@@ -40,6 +42,7 @@
     OPERATOR(relu) \
     OPERATOR(rmsnorm) \
     OPERATOR(rope) \
+    OPERATOR(scale_rows) \
     OPERATOR(scatter) \
     OPERATOR(segment_attention) \
     OPERATOR(segment_softmax) \

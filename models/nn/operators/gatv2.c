@@ -65,10 +65,10 @@ struct space {
     double *columns;
 };
 
-/* `count` elements of `work`, and where to the next ones; with NULL they are counted. */
+/* The next `count` elements of `work`; of NULL they are only counted. */
 static void *take(void *work, size_t *used, size_t count, size_t size)
 {
-    char *here = work != NULL ? (char *)work + *used : NULL;
+    void *here = (void *)((uintptr_t)work + *used);
     *used += nn_aligned(count * size);
     return here;
 }
