@@ -1,0 +1,95 @@
+/* The graph trajectory model by size, graphs of a batch and mode, on the graphs that PyTorch has in
+ * peers_graph.c. */
+#include "models/graph/model.h"
+#include "models/train/optimiser.h"
+#include "suites/perf/peers_graph.h"
+
+#include <string.h>
+#include <yieldpoint/yieldpoint.h>
+
+struct work {
+    struct graph_options o;
+    struct graph *graph;
+    struct graph_batch batch;
+    struct graph_use use;
+    size_t parameters;
+    float *x, *gradient, *m, *v; /* the last three: of training */
+};
+
+static float *zeros(struct yp_case *t, size_t count)
+{
+    float *x = yp_alloc(t, count * sizeof *x);
+    memset(x, 0, count * sizeof *x);
+    return x;
+}
+
+static void work_open(struct work *w, struct yp_case *t)
+{
+    *w = (struct work){.use = {.seed = yp_seed(t)}};
+    yp_ok(t, graph_sized(yp_string(t, "size"), yp_device(t), &w->o));
+    w->use.gradient = w->use.drops = strcmp(yp_string(t, "mode"), "train") == 0;
+    w->parameters = graph_elements(&w->o, GRAPH_PARTS);
+    peers_graphs(t, (size_t)yp_int(t, "graphs"), &w->batch);
+    w->x = zeros(t, w->parameters);
+    graph_draw(&w->o, yp_seed(t), w->x);
+    if (w->use.gradient) {
+        w->gradient = zeros(t, w->parameters);
+        w->m = zeros(t, w->parameters);
+        w->v = zeros(t, w->parameters);
+    }
+    w->graph = graph_create(&w->o);
+    yp_got(t, w->graph);
+}
+
+/* What the arena has taken beside what was planned. */
+static void compare_with_plan(struct yp_case *t, const struct work *w, size_t before)
+{
+    struct yp_memory now;
+    const struct nn_model_bytes *bytes = nn_model_bytes(graph_model(w->graph));
+    yp_device_memory(yp_device(t), &now);
+    const double shares = (double)(w->batch.nodes + 2 * w->batch.graphs) * sizeof(double);
+    const double taken = (double)(now.allocated - before) - (w->use.gradient ? shares : 0);
+    yp_value(t, "bytes", taken);
+    yp_value(t, "kept bytes", (double)bytes->kept);
+    yp_value(t, "off the plan", taken - (double)bytes->arena);
+}
+
+/* 12M with 64 graphs takes a minute. */
+static bool is_measured(const struct yp_case *t)
+{
+    return strcmp(yp_string(t, "size"), "base") == 0 || yp_int(t, "graphs") <= 16;
+}
+
+YP_TEST(graph, step, .tags = "perf medium", .filter = is_measured, .timeout = 600,
+        .axes = YP_AXES(yp_axis_string("size", "base", "12M"), yp_axis_int("graphs", 1, 4, 16, 64),
+                        yp_axis_string("mode", "inference", "train")),
+        .budgets = YP_BUDGETS(yp_max_value("off the plan", 0), yp_min_value("off the plan", 0)))
+{
+    struct work w;
+    struct yp_memory before;
+    struct train_adamw how = train_adamw_defaults();
+    uint64_t step = 0;
+    enum yp_status status = YP_OK;
+    work_open(&w, t);
+    yp_device_memory(yp_device(t), &before);
+    yp_ok(t, graph_load(w.graph, &w.batch, w.use));
+    yp_measure (t, w.use.gradient ? "step" : "inference", .items = (double)w.batch.graphs,
+                .unit = "graphs", .flops = nn_model_flops(graph_model(w.graph)),
+                .arithmetic = YP_FP32, .warmup = 1, .samples = 10) {
+        yp_phase (t, "load")
+            status = graph_load(w.graph, &w.batch, w.use);
+        yp_phase (t, "forward")
+            status = status == YP_OK ? graph_pass(w.graph, w.x, 1, NULL, NN_MODEL_COPY) : status;
+        if (w.use.gradient) {
+            yp_phase (t, "backward")
+                status = status == YP_OK ? graph_pass(w.graph, w.x, 1, w.gradient, NN_MODEL_BACK)
+                                         : status;
+            yp_phase (t, "optimiser")
+                train_adamw_step(&how, ++step, w.parameters, w.gradient, w.m, w.v, w.x);
+        }
+    }
+    yp_ok(t, status);
+    yp_value(t, "edges", (double)w.batch.edges);
+    compare_with_plan(t, &w, before.allocated);
+    graph_destroy(w.graph);
+}
