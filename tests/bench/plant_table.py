@@ -49,6 +49,7 @@ DATA = small("formulas/tiles or same_statistics")
 GROUND = small("scene_ground or scene_targets")
 MIXED = small("rx_mixed or rx_config")
 REFINER = small("refiner or vit")
+PLAYS = small("stress/plays")
 
 SYNTH, RXD, PIPE, REF = "synth/scene/", "models/rx/detector/", "models/rx/pipeline/", "models/refiner/"
 
@@ -196,6 +197,20 @@ PLANTS = [
            "the chain looks back by one", LM),
     Mutant("tokens-shares", "synth/tokens/tokens.c", "{4, 6, 7, 8}", "{5, 6, 7, 8}",
            "successors have other probabilities", LM),
+    # Plays.
+    Mutant("plays-orientation", "synth/plays/plays.c", "angle(m->face_x[i], m->face_y[i], left)",
+           "angle(m->face_x[i], m->face_y[i], false)", "players of a play to the left look backwards", PLAYS),
+    Mutant("plays-speed-of-before", "synth/plays/motion.c", "next->x[i] = now->x[i] + STEP * new_x;",
+           "next->x[i] = now->x[i] + STEP * vx;", "positions lag behind the velocity", PLAYS),
+    Mutant("plays-reaction", "synth/plays/motion.c", "limit(&x, &y, p->agility[i]);", "limit(&x, &y, 20);",
+           "players turn on the spot", PLAYS),
+    Mutant("plays-border", "synth/plays/motion.c", "return want < least ? least : want > most ? most : want;",
+           "return want;", "players leave the field", PLAYS),
+    Mutant("plays-follow", "synth/plays/motion.c", "else if (p->task[i] == SYNTH_TASK_FOLLOW)", "else if (false)",
+           "man defenders do not follow", PLAYS),
+    Mutant("plays-absent", "synth/plays/plays.c", "play->present[at] = 0;", "", "absent players have rows", PLAYS),
+    Mutant("plays-hundredths", "synth/plays/csv.c", "(value < 0 ? -0.5F : 0.5F)", "0",
+           "values of the rows are cut off", PLAYS),
     # Cubes in files.
     Mutant("scale-ignored", "synth/cube/convert.c", "times != 0 ? (float)value * times", "times != 0 ? (float)value",
            "the scale of a header is ignored", DISK),

@@ -14,7 +14,8 @@ from tap import Tap  # noqa: E402
 
 SOURCES = [*(f"base/random/{name}" for name in ("bulk_avx2", "bulk_avx512", "bulk_baseline", "level", "stream")),
            *(f"synth/scene/{name}" for name in ("accelerated", "cuvis", "ground", "mixing", "optics", "passband", "prepare",
-                                                "scene")), "tests/usage/suites/same_bits"]
+                                                "scene")),
+           *(f"synth/plays/{name}" for name in ("csv", "motion", "plan", "plays")), "tests/usage/suites/same_bits"]
 FRAMEWORK = ["base/numbers/hash", "base/system/error", "base/system/file", "base/system/self", "base/text/text",
              "base/simd/isa", "base/simd/simd", "device/cpu/cpu", "device/cpu/levels", "device/device", "device/plugin"]
 OPTIONS = ["-std=c17", "-D_GNU_SOURCE", "-ffp-contract=off", "-fno-math-errno",
@@ -45,7 +46,7 @@ def check_build(tap, root, command, level, framework, wanted):
         # What has no golden hash is held to the first build's.
         value = wanted.setdefault(what, values.get("golden", values["1"]))
         tap.check(set(values.values()) == {value}, f"{name}: {what}", (values, value))
-    tap.check(set(found) == set(wanted) and len(wanted) == 11, f"{name}: everything", found)
+    tap.check(set(found) == set(wanted) and len(wanted) == 12, f"{name}: everything", found)
 
 
 def main(root, *command):

@@ -1,5 +1,6 @@
 /* Prints a hash of what synth makes at each instruction level, and those that are known. */
 #include "base/random/stream.h"
+#include "synth/plays/csv.h"
 #include "synth/scene/purpose.h"
 #include "synth/scene/scene.h"
 
@@ -75,6 +76,25 @@ static void print_streams(enum ypi_level level)
     printf("curand %d 0x%016" PRIx64 "\n", level, hash_bytes(HASH_START, words, sizeof words));
 }
 
+/* The rows of plays hold all of their values. */
+static int print_plays(void)
+{
+    enum { PLAYS = 20, PLAYERS = 26, FRAMES = 70 };
+    static char rows[PLAYERS * FRAMES * SYNTH_PLAY_ROW];
+    static struct synth_play play;
+    static const struct synth_plays spec = {
+        .seed = 0x0123456789abcdef, .players = PLAYERS, .frames = FRAMES, .missing = 0.2};
+    uint64_t hash = HASH_START;
+    for (uint64_t i = 0; i < PLAYS; i++) {
+        if (synth_play_make(&spec, 1, i, &play) != YP_OK)
+            return failed();
+        hash = hash_bytes(hash, rows, synth_play_rows(&play, rows));
+        hash = hash_bytes(hash, rows, synth_play_summary(&play, rows));
+    }
+    printf("plays 1 0x%016" PRIx64 "\n", hash);
+    return 0;
+}
+
 int main(void)
 {
     static const struct synth_spec scene = {.target_fraction = 0.01};
@@ -96,5 +116,5 @@ int main(void)
             print_scene("ground", ground, (enum ypi_level)level) != 0)
             return 1;
     }
-    return fflush(stdout) == 0 ? 0 : 1;
+    return print_plays() == 0 && fflush(stdout) == 0 ? 0 : 1;
 }
