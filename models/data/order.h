@@ -19,5 +19,9 @@ void data_order(uint64_t seed, uint64_t stream, uint32_t *items, size_t count);
 size_t data_validation_count(size_t items, double part);
 
 /* Writes 0 .. items - 1 into `order` (items): first those for training, then the `validation` that
- * come last by stream 0 of the seed; each part ascends. */
-void data_split(uint64_t seed, size_t items, size_t validation, uint32_t *order);
+ * come last by stream 0 of the seed; each part ascends. Returns how many are for validation. With
+ * `group` (items) whole groups come last, by the keys of their numbers: as many as have nearest to
+ * so many items, rather more than fewer, but one group stays for training and, unless `validation`
+ * is 0, one for validation; none of a single group. */
+size_t data_split(uint64_t seed, size_t items, size_t validation, const uint32_t *group,
+                  uint32_t *order);

@@ -77,6 +77,7 @@ static const struct row rows[] = {
     {"train", "optimiser", CHOICE, OR(optimiser), 0, 0, false, optimisers},
     {"train", "precision", CHOICE, OF(precision), 0, 0, false, operands},
     {"train", "clip", REAL, OR(clip), 0, LARGE, false, NULL},
+    {"train", "average", REAL, OR(average), 0, 1, false, NULL},
     {"train", "schedule", CHOICE, OR(schedule), 0, 0, false, schedules},
     {"train", "patience", WHOLE64, OR(patience), 0, 0, false, NULL},
     {"train", "max_skipped", WHOLE64, OR(max_skipped), 0, 0, false, NULL},

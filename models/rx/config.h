@@ -12,7 +12,7 @@
  *     [logit]     scale
  *     [loss]      positive_weight
  *     [train]     seed, validation, epochs, batch, accumulate, optimiser = adamw | sgd,
- *                 precision = fp32 | bf16 | fp16 (of the pipeline's products), clip,
+ *                 precision = fp32 | bf16 | fp16 (of the pipeline's products), clip, average,
  *                 schedule = plateau | constant | cosine, patience, max_skipped, keep_best,
  *                 checkpoint_every
  *     [adamw], [sgd], [plateau], [cosine], [scaling]  the members of the trainer's structures

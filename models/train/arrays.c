@@ -100,6 +100,18 @@ enum yp_status ypi_train_squares(const struct ypi_train_arrays *a,
     return YP_OK;
 }
 
+enum yp_status ypi_train_average(const struct ypi_train_arrays *a, size_t first, size_t count,
+                                 double d)
+{
+    const float part = (float)(1 - d), *from = a->parameters + first;
+    float *to = a->average + first;
+    if (a->cuda != NULL)
+        return a->cuda->average(a->device, &(struct train_cuda_average){count, part, from, to});
+    for (size_t i = 0; i < count; i++)
+        to[i] = part < 1 ? to[i] + part * (from[i] - to[i]) : from[i];
+    return YP_OK;
+}
+
 /* -- optimisers ------------------------------------------------------------------------------- */
 
 size_t ypi_train_states(const struct train_config *config)

@@ -1,6 +1,7 @@
 /* Checkpoints. A file is a sequence of 64-bit words in the order of this machine:
  *     magic, version, words in all, settings, struct ypi_train_progress,
- *     parameters, the optimiser's arrays and (with keep_best) best, each filled up to a whole word,
+ *     parameters, the optimiser's arrays, (with one) the average and (with keep_best) best, each
+ *     filled up to a whole word,
  *     checksum.
  * The settings are what a run depends on; each is compared on resuming, so that a refusal can name
  * the one that differs. A file that another byte order wrote has no magic here. */
@@ -19,7 +20,7 @@
 #include <unistd.h>
 
 #define MAGIC UINT64_C(0x31747072632d7872) /* "rx-crpt1" */
-#define VERSION 2
+#define VERSION 3
 #define HEAD 3      /* words */
 #define BUFFER 2048 /* words */
 
@@ -97,7 +98,7 @@ static size_t get(struct file *file, void *values, size_t bytes)
 
 /* -- writing -------------------------------------------------------------------------------- */
 
-#define ARRAYS (2 + YPI_TRAIN_STATES)
+#define ARRAYS (3 + YPI_TRAIN_STATES)
 
 /* The arrays in the order of the file; returns how many. */
 static size_t arrays_of(const struct train *train, float *arrays[ARRAYS])
@@ -106,6 +107,8 @@ static size_t arrays_of(const struct train *train, float *arrays[ARRAYS])
     arrays[n++] = train->at.parameters;
     for (size_t i = 0; i < ypi_train_states(&train->config); i++)
         arrays[n++] = train->at.state[i];
+    if (train->config.average > 0)
+        arrays[n++] = train->at.average;
     if (train->config.keep_best)
         arrays[n++] = train->at.best;
     return n;

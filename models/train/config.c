@@ -106,6 +106,7 @@ static enum yp_status check_config(const char *what, const struct train_config *
         {"batch", (double)c->batch, 1, UINT32_MAX, false, false},
         {"accumulate", (double)c->accumulate, 1, UINT32_MAX, false, false},
         {"clip", c->clip, 0, unbounded, false, true},
+        {"average", c->average, 0, 1, false, true},
         {"scaling.initial", c->scaling.initial, 0, unbounded, false, true}};
     const struct range scaling[] = {
         {"scaling.growth", c->scaling.growth, 1, unbounded, true, true},

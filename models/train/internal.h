@@ -39,7 +39,8 @@ struct ypi_train_arrays {
     size_t count;
     float *parameters, *gradient;
     float *state[YPI_TRAIN_STATES]; /* of the optimiser; NULL where it has fewer */
-    float *best;                    /* `parameters` without keep_best */
+    float *average;                 /* what is judged; `parameters` without an average */
+    float *best;                    /* `average` without keep_best */
     double *sum;                    /* of weighted gradients; NULL where there is no accumulation */
     double *scratch;                /* YPI_TRAIN_SCRATCH; NULL on the CPU */
     float *host;                    /* (parameters): copies for the host; NULL on the CPU */
@@ -64,6 +65,9 @@ enum yp_status ypi_train_squares(const struct ypi_train_arrays *a,
 enum yp_status ypi_train_step(const struct ypi_train_arrays *a, const struct train_config *config,
                               double lr, bool decay, double factor, uint64_t t,
                               const struct yp_tensor *tensor);
+/* average[first ..] = d average + (1 - d) parameters, or (d = 0) the parameters. */
+enum yp_status ypi_train_average(const struct ypi_train_arrays *a, size_t first, size_t count,
+                                 double d);
 /* Arrays of state that the optimiser has. */
 size_t ypi_train_states(const struct train_config *config);
 /* The values for the host: themselves, or a copy in a->host; NULL with yp_last_error() set. */

@@ -81,6 +81,9 @@ static enum yp_status update(struct train *train, double norm)
             continue;
         status = ypi_train_step(at, config, train->progress.lr,
                                 !train_set_has(&config->no_decay, i), factor, t, tensor);
+        if (status == YP_OK && config->average > 0)
+            status = ypi_train_average(at, tensor->offset, tensor->count,
+                                       fmin(config->average, (double)(1 + t) / (double)(10 + t)));
     }
     train->progress.step += status == YP_OK;
     return status;
@@ -119,6 +122,21 @@ static enum yp_status make_step(struct train *train, const struct batches *sum, 
     return status;
 }
 
+/* What the workload then changes of frozen tensors is their average, too. */
+static enum yp_status begin_epoch(struct train *train)
+{
+    const struct train_objective *objective = &train->objective;
+    enum yp_status status = YP_OK;
+    if (objective->epoch == NULL)
+        return YP_OK;
+    objective->epoch(objective->arg, train->progress.epoch, train->at.parameters);
+    for (size_t i = 0; status == YP_OK && i < objective->n_tensors; i++)
+        if (train->config.average > 0 && train_set_has(&train->config.frozen, i))
+            status = ypi_train_average(&train->at, objective->tensors[i].offset,
+                                       objective->tensors[i].count, 0);
+    return status;
+}
+
 static enum yp_status step(struct train *train, bool *go_on)
 {
     struct ypi_train_progress *at = &train->progress;
@@ -126,9 +144,9 @@ static enum yp_status step(struct train *train, bool *go_on)
     struct batches sum = {0};
     bool skipped = true;
     order_items(train);
-    if (at->place == 0 && train->objective.epoch != NULL)
-        train->objective.epoch(train->objective.arg, at->epoch, train->at.parameters);
-    enum yp_status status = add_batches(train, &sum);
+    enum yp_status status = at->place == 0 ? begin_epoch(train) : (enum yp_status)YP_OK;
+    if (status == YP_OK)
+        status = add_batches(train, &sum);
     if (status == YP_OK)
         status = make_step(train, &sum, &norm, &skipped);
     if (status != YP_OK)
@@ -194,7 +212,7 @@ static enum yp_status take_watched(struct train *train, uint64_t epoch, double w
     struct ypi_train_progress *at = &train->progress;
     *better = watched < at->best_loss;
     if (*better && train->config.keep_best) {
-        enum yp_status status = ypi_train_copy(&train->at, train->at.best, train->at.parameters,
+        enum yp_status status = ypi_train_copy(&train->at, train->at.best, train->at.average,
                                                train->at.count * sizeof *train->at.best);
         if (status != YP_OK)
             return status;
@@ -215,7 +233,7 @@ static enum yp_status end_epoch(struct train *train, bool *go_on)
     bool with_metrics = train->validation > 0 && ypi_train_has_metrics(&train->objective);
     enum yp_status status = YP_OK;
     if (train->validation > 0)
-        status = train_judge(train, train_part_items(train, TRAIN_VALIDATION), train->at.parameters,
+        status = train_judge(train, train_part_items(train, TRAIN_VALIDATION), train->at.average,
                              &judged, with_metrics ? train->metrics : NULL);
     if (status != YP_OK)
         return status;

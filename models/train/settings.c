@@ -51,6 +51,15 @@ static uint64_t names_of(const struct train_objective *objective)
     return names;
 }
 
+/* Groups of the items as one number. */
+static uint64_t groups_of(const struct train_objective *objective)
+{
+    uint64_t groups = 0;
+    for (size_t i = 0; objective->group != NULL && i < objective->items; i++)
+        groups = data_order_key(groups, 1, objective->group[i]);
+    return groups;
+}
+
 static void add_optimiser(struct ypi_train_settings *all, const struct train_config *c)
 {
     add_whole(all, "optimiser", c->optimiser);
@@ -65,6 +74,7 @@ static void add_optimiser(struct ypi_train_settings *all, const struct train_con
     add_real(all, "sgd.weight_decay", c->sgd.weight_decay);
     add_whole(all, "sgd.nesterov", c->sgd.nesterov);
     add_real(all, "clip", c->clip);
+    add_real(all, "average", c->average);
     add_real(all, "scaling.initial", c->scaling.initial);
     add_real(all, "scaling.growth", c->scaling.growth);
     add_real(all, "scaling.backoff", c->scaling.backoff);
@@ -98,6 +108,7 @@ struct ypi_train_settings ypi_train_settings_of(const struct train *train)
     for (size_t i = 0; i < o->n_settings; i++)
         add_whole(&all, o->settings[i].name, o->settings[i].value);
     add_whole(&all, "items", o->items);
+    add_whole(&all, "groups", groups_of(o));
     add_whole(&all, "seed", c->seed);
     add_real(&all, "validation", c->validation);
     add_whole(&all, "batch", c->batch);

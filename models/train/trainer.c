@@ -20,7 +20,8 @@ static void lay_out_arrays(struct ypi_train_arrays *a, struct ypi_arena *arena, 
     for (size_t i = 0; i < ypi_train_states(config); i++)
         a->state[i] = ypi_arena_take(arena, n, sizeof(float));
     a->gradient = ypi_arena_take(arena, n, sizeof(float));
-    a->best = config->keep_best ? ypi_arena_take(arena, n, sizeof(float)) : a->parameters;
+    a->average = config->average > 0 ? ypi_arena_take(arena, n, sizeof(float)) : a->parameters;
+    a->best = config->keep_best ? ypi_arena_take(arena, n, sizeof(float)) : a->average;
     a->sum = config->accumulate > 1 ? ypi_arena_take(arena, n, sizeof(double)) : NULL;
     a->scratch = on_host ? NULL : ypi_arena_take(arena, YPI_TRAIN_SCRATCH, sizeof(double));
 }
@@ -32,17 +33,10 @@ static void lay_out(struct train *train, struct ypi_arena *arena,
                     bool on_host)
 {
     size_t n = objective->parameters;
-    *train =
-        (struct train){.objective = *objective,
-                       .whole = {"x", 0, n},
-                       .config = *config,
-                       .validation = data_validation_count(objective->items, config->validation),
-                       .ordered = UINT64_MAX};
-    train->training = objective->items - train->validation;
-    size_t per_step = config->batch * config->accumulate;
-    train->steps_per_epoch = (train->training + per_step - 1) / per_step;
+    *train = (struct train){
+        .objective = *objective, .whole = {"x", 0, n}, .config = *config, .ordered = UINT64_MAX};
     train->split = ypi_arena_take(arena, objective->items, sizeof *train->split);
-    train->order = ypi_arena_take(arena, train->training, sizeof *train->order);
+    train->order = ypi_arena_take(arena, objective->items, sizeof *train->order);
     if (on_host)
         lay_out_arrays(&train->at, arena, n, config, true);
     else
@@ -102,6 +96,17 @@ static enum yp_status open_arrays(struct train *train)
     return YP_OK;
 }
 
+static void split_items(struct train *train)
+{
+    const struct train_config *config = &train->config;
+    size_t items = train->objective.items, per_step = config->batch * config->accumulate;
+    train->validation =
+        data_split(config->seed, items, data_validation_count(items, config->validation),
+                   train->objective.group, train->split);
+    train->training = items - train->validation;
+    train->steps_per_epoch = (train->training + per_step - 1) / per_step;
+}
+
 struct train *train_create(struct yp_device *device, const struct train_objective *objective,
                            const struct train_config *config)
 {
@@ -132,7 +137,7 @@ struct train *train_create(struct yp_device *device, const struct train_objectiv
     for (size_t i = 0; i < objective->n_settings; i++)
         train->settings[i] = objective->settings[i];
     train->objective.settings = train->settings;
-    data_split(config->seed, objective->items, train->validation, train->split);
+    split_items(train);
     return train;
 }
 
@@ -157,6 +162,11 @@ struct train_items train_part_items(const struct train *train, enum train_part p
 const float *train_parameters(const struct train *train)
 {
     return train->begun ? train->at.parameters : NULL;
+}
+
+const float *train_average(const struct train *train)
+{
+    return train->begun ? train->at.average : NULL;
 }
 
 const float *train_best(const struct train *train)
@@ -212,6 +222,8 @@ enum yp_status train_begin(struct train *train, const float *parameters)
     const struct ypi_train_arrays *at = &train->at;
     train->begun = false;
     enum yp_status status = ypi_train_copy(at, at->parameters, parameters, bytes);
+    if (status == YP_OK && train->config.average > 0)
+        status = ypi_train_copy(at, at->average, parameters, bytes);
     if (status == YP_OK && train->config.keep_best)
         status = ypi_train_copy(at, at->best, parameters, bytes);
     for (size_t i = 0; status == YP_OK && i < ypi_train_states(&train->config); i++)

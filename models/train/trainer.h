@@ -61,6 +61,9 @@ struct train_setting {
 struct train_objective {
     size_t parameters;
     size_t items; /* 1 to 2^32 - 1; their indices are 0 .. items - 1 */
+    /* (items): numbers of groups, as the play that an image is of. All items of a group are for
+     * training, or all for validation. NULL: each item is one of its own. */
+    const uint32_t *group;
     /* They ascend and leave nothing out; none: one tensor "x". */
     const struct yp_tensor *tensors;
     size_t n_tensors;
@@ -124,7 +127,8 @@ static inline bool train_set_has(const struct train_set *set, size_t tensor)
 
 struct train_config {
     uint64_t seed;     /* of split and orders */
-    double validation; /* part of the items, in [0, 1); see data_validation_count() */
+    double validation; /* part of the items, in [0, 1); see data_validation_count() and, of groups,
+                          data_split() */
     uint64_t epochs;   /* at most; 0: the first judgement alone */
     size_t batch;      /* items that the objective sees at once */
     size_t accumulate; /* batches a step; their gradients weighted, in double */
@@ -132,6 +136,10 @@ struct train_config {
     struct train_adamw adamw; /* where it is TRAIN_ADAMW; lr: at the beginning, or of the cosine */
     struct train_sgd sgd;     /* where it is TRAIN_SGD */
     double clip;              /* of the global norm; 0: none */
+    /* Of an average of the parameters, which is judged in their place: after step t it becomes d
+     * average + (1 - d) parameters, d = min(average, (1 + t) / (10 + t)), so that it soon forgets
+     * the beginning. Below 1; 0: none. */
+    double average;
     enum train_schedule schedule;
     struct train_plateau plateau; /* of the watched loss: validation, or training without one */
     struct train_cosine cosine;   /* where it is TRAIN_COSINE */
@@ -214,9 +222,11 @@ struct train_state {
 };
 void train_state(const struct train *train, struct train_state *out);
 
-/* (parameters), the trainer's, on its device: now, and with the best watched loss (now, without
- * keep_best). Before begin or resume NULL. */
+/* (parameters), the trainer's, on its device: now, their average, which is what is judged (now,
+ * without one), and that with the best watched loss (the last one, without keep_best). Before begin
+ * or resume NULL. */
 const float *train_parameters(const struct train *train);
+const float *train_average(const struct train *train);
 const float *train_best(const struct train *train);
 
 /* Judges any items by the objective, as validation does, with parameters on the trainer's device;

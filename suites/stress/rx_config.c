@@ -152,6 +152,7 @@ YP_TEST(rx, config_takes, .tags = "stress small", .timeout = 60, .parallel = tru
         "inverse = pinv\n[logit]\nscale = 2.5\n"
         "[loss]\npositive_weight = 8\n[train]\nseed = 12\nvalidation = 0.35\nepochs = 13\n"
         "batch = 14\naccumulate = 15\noptimiser = sgd\nprecision = bf16\nclip = 1.25\n"
+        "average = 0.6\n"
         "schedule = plateau\n"
         "patience = 16\nmax_skipped = 17\nkeep_best = false\ncheckpoint_every = 18\n"
         "[sgd]\nlr = 0.021\nmomentum = 0.8\ndampening = 0.15\nweight_decay = 0.022\n"
@@ -187,8 +188,8 @@ YP_TEST(rx, config_takes, .tags = "stress small", .timeout = 60, .parallel = tru
     yp_expect(t,
               c->seed == 12 && c->validation == 0.35 && c->epochs == 13 && c->batch == 14 &&
                   c->accumulate == 15 && c->optimiser == TRAIN_SGD && c->clip == 1.25 &&
-                  c->schedule == TRAIN_PLATEAU && c->patience == 16 && c->max_skipped == 17 &&
-                  !c->keep_best && c->checkpoint_every == 18,
+                  c->average == 0.6 && c->schedule == TRAIN_PLATEAU && c->patience == 16 &&
+                  c->max_skipped == 17 && !c->keep_best && c->checkpoint_every == 18,
               "a setting of the trainer went elsewhere");
     yp_expect(t,
               c->sgd.lr == 0.021 && c->sgd.momentum == 0.8 && c->sgd.dampening == 0.15 &&

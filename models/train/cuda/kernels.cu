@@ -100,6 +100,15 @@ YPK_KERNEL(sgd_kernel, struct train_cuda_sgd, job, THREADS)
     }
 }
 
+YPK_KERNEL(average_kernel, struct train_cuda_average, job, THREADS)
+{
+    EVERY_ELEMENT(i, job.count)
+    {
+        float from = job.parameters[i], to = job.average[i];
+        job.average[i] = job.part < 1 ? ypk_add(to, ypk_mul(job.part, ypk_sub(from, to))) : from;
+    }
+}
+
 /* -- launches --------------------------------------------------------------------------------- */
 
 static unsigned blocks_for(size_t count)
@@ -149,5 +158,10 @@ static enum yp_status sgd(struct yp_device *device, const struct train_cuda_sgd 
     LAUNCH(sgd_kernel, job->count, "sgd");
 }
 
-static const struct train_cuda table = {zero, sum, scale, squares, adamw, sgd};
+static enum yp_status average(struct yp_device *device, const struct train_cuda_average *job)
+{
+    LAUNCH(average_kernel, job->count, "average");
+}
+
+static const struct train_cuda table = {zero, sum, scale, squares, adamw, sgd, average};
 YP_PLUGIN(TRAIN_CUDA_PLUGIN, table, host)

@@ -53,6 +53,14 @@ struct train_cuda_sgd {
     float *parameters;
 };
 
+/* average += part (parameters - average), or the parameters where part is 1. */
+struct train_cuda_average {
+    size_t count;
+    float part;
+    const float *parameters;
+    float *average;
+};
+
 struct train_cuda_zero {
     size_t words; /* of 4 bytes */
     float *values;
@@ -66,6 +74,7 @@ struct train_cuda {
     enum yp_status (*squares)(struct yp_device *device, const struct train_cuda_squares *job);
     enum yp_status (*adamw)(struct yp_device *device, const struct train_cuda_adamw *job);
     enum yp_status (*sgd)(struct yp_device *device, const struct train_cuda_sgd *job);
+    enum yp_status (*average)(struct yp_device *device, const struct train_cuda_average *job);
 };
 
 #ifdef __cplusplus

@@ -46,6 +46,7 @@ static struct training_plan plan_named(struct yp_case *t)
     c->optimiser = TRAIN_SGD;
     c->sgd = (struct train_sgd){.lr = 1e-3, .momentum = 0.9, .weight_decay = 0.1, .nesterov = true};
     c->clip = 0.5;
+    c->average = 0.7;
     c->accumulate = 2; /* steps of 6 cubes and of one */
     c->schedule = TRAIN_COSINE;
     c->cosine = (struct train_cosine){.warmup = 2, .steps = 5, .min_lr = 1e-4};
@@ -65,6 +66,7 @@ struct plain {
     struct rx_pipeline_options options;
     size_t n;
     double *x, *m, *v, *g, *part;
+    double *average;       /* of x; what is judged */
     uint32_t split[CUBES]; /* for training, then for validation */
     double lr, least, plateau;
     double losses, weight; /* of the epoch's steps: sums */
@@ -111,6 +113,7 @@ static void split_items(struct plain *p)
 /* The mean loss over the finite pixels of some cubes and, unless it is NULL, its gradient. */
 static double loss_of(struct plain *p, const uint32_t *cubes, size_t count, double *gradient)
 {
+    const double *x = gradient != NULL ? p->x : p->average;
     double sum = 0, kept = 0, penalty = 0;
     struct yp_case *t = p->t;
     const struct rx_source *source = &p->tiles.source;
@@ -128,7 +131,7 @@ static double loss_of(struct plain *p, const uint32_t *cubes, size_t count, doub
         yp_ok(t, source->yield(source->arg, index, values, labels, &tile));
         struct rx_plain *plain = open_plain(t, &p->options, &tile);
         bool penalised = rx_plain_outputs(plain) > tile.pixels;
-        rx_plain_losses(plain, p->x, losses);
+        rx_plain_losses(plain, x, losses);
         for (size_t k = 0; k < tile.pixels; k++) {
             kept += isfinite(values[k * source->channels]) ? 1 : 0;
             sum += losses[k];
@@ -137,13 +140,13 @@ static double loss_of(struct plain *p, const uint32_t *cubes, size_t count, doub
         penalty = penalised ? losses[tile.pixels] : 0;
         share[tile.pixels] = 0;
         if (gradient != NULL)
-            rx_plain_vjp(plain, p->x, share, p->part);
+            rx_plain_vjp(plain, x, share, p->part);
         for (size_t k = 0; k < p->n && gradient != NULL; k++)
             gradient[k] += p->part[k];
         if (gradient != NULL && penalised && i + 1 == tiles) { /* once, whatever the pixels */
             memset(share, 0, tile.pixels * sizeof *share);
             share[tile.pixels] = 1;
-            rx_plain_vjp(plain, p->x, share, p->part);
+            rx_plain_vjp(plain, x, share, p->part);
             for (size_t k = 0; k < p->n; k++)
                 gradient[k] += kept * p->part[k];
         }
@@ -211,6 +214,10 @@ static void plain_step(struct plain *p, const uint32_t *cubes, size_t count)
             p->x[i] = (double)(float)p->x[i];
         }
     }
+    double t = (double)p->step, keep = (1 + t) / (10 + t);
+    keep = c->average < keep ? c->average : keep;
+    for (size_t i = 0; i < p->n; i++)
+        p->average[i] = keep * p->average[i] + (1 - keep) * p->x[i];
 }
 
 /* An epoch is judged by the loss on what was kept from training; the rate follows it. */
@@ -255,29 +262,30 @@ static void plain_open(struct plain *p, struct yp_case *t, const struct training
     scene_tiles_open_on(&p->tiles, t, yp_device_cpu(), &f->tiles.scale, TRAINING_TILE_PIXELS);
     p->options.channels = f->tiles.scale.channels;
     p->options.tile_pixels = TRAINING_TILE_PIXELS;
-    p->x = yp_alloc_host(t, 5 * n * sizeof *p->x);
-    memset(p->x, 0, 5 * n * sizeof *p->x);
+    p->x = yp_alloc_host(t, 6 * n * sizeof *p->x);
+    memset(p->x, 0, 6 * n * sizeof *p->x);
     p->m = p->x + n;
     p->v = p->x + 2 * n;
     p->g = p->x + 3 * n;
     p->part = p->x + 4 * n;
+    p->average = p->x + 5 * n;
     for (size_t i = 0; i < n; i++)
-        p->x[i] = (double)f->parameters[i];
+        p->x[i] = p->average[i] = (double)f->parameters[i];
     p->lr = f->config.optimiser == TRAIN_SGD ? f->config.sgd.lr : f->config.adamw.lr;
     p->least = p->plateau = INFINITY;
     split_items(p);
 }
 
 /* The largest over tensors of how far trained values are off, in what training moved them by. */
-static double off_by(const struct plain *p, const float *trained)
+static double off_by(const struct plain *p, const double *right, const float *trained)
 {
     double worst = 0;
     for (size_t k = 0; k < p->f->objective.n_tensors; k++) {
         double off = 0, moved = 0;
         for (size_t n = 0; n < p->f->tensors[k].count; n++) {
             size_t i = p->f->tensors[k].offset + n;
-            off += pow((double)trained[i] - p->x[i], 2);
-            moved += pow(p->x[i] - (double)p->f->parameters[i], 2);
+            off += pow((double)trained[i] - right[i], 2);
+            moved += pow(right[i] - (double)p->f->parameters[i], 2);
         }
         if (is_frozen(p, k) && off + moved > 0)
             return INFINITY;
@@ -301,9 +309,9 @@ static void check_judgement(struct yp_case *t, struct plain *p, struct training 
     float *values = yp_alloc_host(t, source->tile_pixels * source->channels * sizeof *values);
     uint8_t *labels = yp_alloc_host(t, n);
     memset(labels, 0, n);
-    yp_ok(t, rx_training_judge(f->training, TRAIN_VALIDATION, train_parameters(f->train), &loss,
-                               &got));
-    yp_ok(t, rx_pipeline_score(f->pipeline, cubes, train_parameters(f->train), scores, logits));
+    yp_ok(t,
+          rx_training_judge(f->training, TRAIN_VALIDATION, train_average(f->train), &loss, &got));
+    yp_ok(t, rx_pipeline_score(f->pipeline, cubes, train_average(f->train), scores, logits));
     size_t held = 0;
     for (size_t i = 0; i < cubes->tiles; i++) {
         struct rx_tile tile = {.values = values, .labels = labels + i * source->tile_pixels};
@@ -368,8 +376,7 @@ YP_TEST(rx, train_steps, .tags = "stress small", .timeout = 120, .parallel = tru
     struct train_state state;
     train_state(f.train, &state);
     double last = NAN;
-    yp_ok(t,
-          rx_training_judge(f.training, TRAIN_VALIDATION, train_parameters(f.train), &last, NULL));
+    yp_ok(t, rx_training_judge(f.training, TRAIN_VALIDATION, train_average(f.train), &last, NULL));
     double right = loss_of(&p, p.split + TRAINED, VALIDATION, NULL);
     yp_expect(t, state.step == p.step && state.best_epoch == p.best_epoch,
               "%llu steps and epoch %llu is the best, in double %llu and %llu",
@@ -380,7 +387,8 @@ YP_TEST(rx, train_steps, .tags = "stress small", .timeout = 120, .parallel = tru
               mean_loss, p.mean_loss);
     yp_value(t, "best epoch", (double)state.best_epoch);
     yp_value(t, "rate", state.lr);
-    double off = off_by(&p, train_parameters(f.train));
+    double off = worse(off_by(&p, p.x, train_parameters(f.train)),
+                       off_by(&p, p.average, train_average(f.train)));
     yp_value(t, "off by", off);
     yp_expect(t, off <= (by_sgd ? 2e-4 : 3e-2), "parameters are off by %g of their way", off);
     double loss_off = worse(fabs(last / right - 1), fabs(state.best_loss / p.least - 1));

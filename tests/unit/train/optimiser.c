@@ -130,3 +130,52 @@ Test(optimiser, a_part_is_for_validation)
     data_order(5, 3, order, 0);
     cr_expect_eq(order[0], 7);
 }
+
+/* A number of validation items that whole groups have and that is nearest, with what is wanted. */
+static size_t nearest(const uint32_t *ranked, const size_t *sizes, size_t groups, size_t wanted)
+{
+    size_t sum = 0, best = 0;
+    for (size_t k = groups; k-- > 1 && wanted > 0;) {
+        sum += sizes[ranked[k]];
+        double off = fabs((double)sum - (double)wanted);
+        if (best == 0 || off <= fabs((double)best - (double)wanted))
+            best = sum;
+    }
+    return best;
+}
+
+Test(optimiser, a_group_is_for_training_or_for_validation)
+{
+    enum { MOST = 60, GROUPS = 7 };
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        uint32_t group[MOST], order[MOST], ranked[GROUPS];
+        size_t items = 1 + seed % MOST, groups = 1 + seed % GROUPS, sizes[GROUPS] = {0};
+        size_t wanted = data_validation_count(items, (double)(seed % 11) / 11), there = 0;
+        bool judged[GROUPS] = {false}, trained[GROUPS] = {false};
+        for (size_t i = 0; i < items; i++) {
+            group[i] = (uint32_t)(data_order_key(seed, 9, i) % groups);
+            sizes[group[i]]++;
+        }
+        for (uint32_t k = 0; k < groups; k++)
+            if (sizes[k] > 0)
+                ranked[there++] = k;
+        data_order(seed, 0, ranked, there);
+        const size_t got = data_split(seed, items, wanted, group, order);
+        cr_expect_eq(got, nearest(ranked, sizes, there, wanted), "seed %d: %zu for %zu", (int)seed,
+                     got, wanted);
+        for (size_t i = 0; i < items; i++) {
+            bool begins = i == 0 || i == items - got;
+            *(i < items - got ? &trained[group[order[i]]] : &judged[group[order[i]]]) = true;
+            cr_expect(order[i] < items && (begins || order[i] > order[i - 1]), "place %zu", i);
+        }
+        for (size_t k = 0; k < groups; k++)
+            cr_expect(!(trained[k] && judged[k]), "seed %d: group %zu is in both", (int)seed, k);
+        cr_expect(got < items && (got > 0 || wanted == 0 || there == 1), "%zu of %zu", got, items);
+        for (uint32_t i = 0; i < items; i++) /* each alone: as without groups */
+            group[i] = i;
+        uint32_t alone[MOST];
+        cr_expect_eq(data_split(seed, items, wanted, group, order), wanted);
+        cr_expect_eq(data_split(seed, items, wanted, NULL, alone), wanted);
+        cr_expect_eq(memcmp(order, alone, items * sizeof *order), 0, "seed %d", (int)seed);
+    }
+}

@@ -96,6 +96,7 @@ static struct train_config config_of(void)
     c.batch = 2;
     c.accumulate = 2;
     c.adamw.lr = 0.2;
+    c.average = 0.5;
     c.plateau.patience = 0;
     c.plateau.threshold = 0.5;
     c.scaling.initial = 4;
@@ -270,7 +271,7 @@ static bool count_down(void *arg, const struct train_event *event)
 Test(train, the_watcher_may_stop_a_run_after_any_event_and_more_epochs_go_on)
 {
     struct train_config c = config_of();
-    float whole[N] = {0};
+    float whole[N] = {0}, average[N] = {0};
     for (int events = 0; events <= 22; events++) {
         struct subject s = {0};
         int left = events;
@@ -288,8 +289,11 @@ Test(train, the_watcher_may_stop_a_run_after_any_event_and_more_epochs_go_on)
             OK(train_run(train, 0));
         } else {
             memcpy(whole, train_parameters(train), sizeof whole);
+            memcpy(average, train_average(train), sizeof average);
         }
-        cr_expect(memcmp(whole, train_parameters(train), sizeof whole) == 0, "event %d", events);
+        cr_expect(memcmp(whole, train_parameters(train), sizeof whole) == 0 &&
+                      memcmp(average, train_average(train), sizeof average) == 0,
+                  "event %d", events);
         train_destroy(train);
     }
 }
@@ -367,6 +371,7 @@ Test(train, another_run_is_refused_by_name)
     static const struct train_setting wider[] = {{"width", 7}}, named[] = {{"length", N}};
     static const struct yp_tensor renamed[] = {{"v", 0, N - 1}, {"b", N - 1, 1}};
     static const struct yp_tensor moved[] = {{"w", 0, N - 2}, {"b", N - 2, 2}};
+    static const uint32_t plays[ITEMS] = {1};
     static const struct yp_tensor longer[] = {{"w", 0, N - 1}, {"b", N - 1, 5}};
     struct subject s = {0};
     const struct train_config first = config_of();
@@ -397,6 +402,8 @@ Test(train, another_run_is_refused_by_name)
     OTHER(c.sgd.dampening = 0.5, "sgd.dampening is 0 there, 0.5 here");
     OTHER(c.sgd.weight_decay = 1, "sgd.weight_decay");
     OTHER(c.sgd.nesterov = true, "sgd.nesterov is 0 there, 1 here");
+    OTHER(c.average = 0, "average is 0.5 there, 0 here");
+    OTHER(objective.group = plays, "groups is 0 there");
     OTHER(c.clip = 2, "clip is 1 there, 2 here");
     OTHER(c.scaling.initial = 2, "scaling.initial is 4 there, 2 here");
     OTHER(c.scaling.growth = 4, "scaling.growth is 2 there");
@@ -497,6 +504,64 @@ Test(train, torn_rows_and_zeros_are_dropped_and_what_is_no_log_is_not_cut)
     OK(train_log_destroy(log_of("log", &late)));
     struct bytes again = bytes_of("log");
     cr_expect(same(&head, &again));
+}
+
+/* -- an average -------------------------------------------------------------------------------- */
+
+static void set_last(void *arg, uint64_t epoch, float *parameters)
+{
+    (void)arg;
+    parameters[N - 1] = (float)epoch + 0.3F;
+}
+
+/* What a workload writes itself is judged as it is; the rest lags behind what is trained. */
+Test(train, a_frozen_tensor_is_not_averaged)
+{
+    struct subject s = {.poison_all = true};
+    struct train_config c = config_of();
+    struct train_objective objective = objective_of(&s);
+    c.max_skipped = 0;
+    train_set_add(&c.frozen, 1);
+    objective.epoch = set_last;
+    struct train *train = train_create(yp_device_cpu(), &objective, &c);
+    OK(train_begin(train, start));
+    for (uint64_t epoch = 0; epoch < 4; epoch++) {
+        OK(train_run(train, STEPS)); /* those of the first two epochs are skipped */
+        const float *now = train_parameters(train), *average = train_average(train);
+        cr_expect(average[N - 1] == now[N - 1] && now[N - 1] == (float)epoch + 0.3F, "%g",
+                  (double)average[N - 1]);
+        cr_expect((memcmp(now, average, (N - 1) * sizeof *now) == 0) == (epoch < 2));
+        s.poison_all = epoch < 1;
+    }
+    train_destroy(train);
+}
+
+/* A play is trained on, or judged by. */
+Test(train, groups_stay_together)
+{
+    uint32_t play[ITEMS];
+    struct subject s = {0};
+    struct train_config c = config_of();
+    struct train_objective objective = objective_of(&s);
+    objective.group = play;
+    c.validation = 0.4;
+    for (uint32_t i = 0; i < ITEMS; i++)
+        play[i] = 90 + i / 4;
+    struct train *train = train_create(yp_device_cpu(), &objective, &c);
+    const struct train_items judged = train_part_items(train, TRAIN_VALIDATION);
+    cr_expect(judged.count == 4 || judged.count == 5, "%zu items", judged.count);
+    for (size_t i = 0; i < judged.count; i++)
+        for (uint32_t k = 0; k < train_part_items(train, TRAIN_TRAINING).count; k++)
+            cr_expect_neq(play[judged.index[i]],
+                          play[train_part_items(train, TRAIN_TRAINING).index[k]]);
+    OK(train_begin(train, start));
+    OK(train_run(train, 0));
+    const size_t trained = ITEMS - judged.count, each = c.batch * c.accumulate;
+    cr_expect_eq(state_of(train).steps_per_epoch, (trained + each - 1) / each);
+    OK(train_save(train, "a"));
+    train_destroy(train);
+    play[ITEMS - 1]--;
+    expect_other(&objective, &c, "groups is");
 }
 
 /* -- edges of a run ---------------------------------------------------------------------------- */
@@ -704,6 +769,7 @@ Test(train, what_is_not_allowed_is_named)
     REFUSES(c.adamw.eps = -1, "adamw.eps is -1");
     REFUSES(c.adamw.weight_decay = NAN, "adamw.weight_decay is nan");
     REFUSES(c.clip = -1, "clip is -1");
+    REFUSES(c.average = 1, "average is 1");
     REFUSES(c.plateau.factor = 0, "plateau.factor is 0");
     REFUSES(c.plateau.threshold = -1, "plateau.threshold is -1");
     REFUSES(c.plateau.min_lr = -1, "plateau.min_lr is -1");
