@@ -290,6 +290,7 @@ struct train_objective graph_trainee_objective(struct graph_trainee *t)
     memcpy(t->settings, settings, sizeof settings);
     return (struct train_objective){.parameters = graph_elements(o, GRAPH_PARTS),
                                     .items = t->source.graphs,
+                                    .group = t->source.play,
                                     .tensors = t->tensors,
                                     .n_tensors = t->n_tensors,
                                     .metrics = metric_names,

@@ -4,10 +4,7 @@
 
 #include "base/random/stream.h"
 
-#include "models/metrics/metrics.h"
-
 #include <math.h>
-#include <stdio.h>
 #include <omp.h>
 #include <string.h>
 
@@ -466,67 +463,5 @@ YP_TEST(graph, threads, .tags = "stress small",
     yp_value(t, "difference",
              fmax(error_of(two.result, one.result, one.results),
                   error_of(two.gradient, one.gradient, one.parameters)));
-    graph_plays_close(&f);
-}
-
-/* -- learning ---------------------------------------------------------------------------------- */
-
-/* The mean distance of paths that go on as fast as between the last two frames. */
-static double constant_velocity(struct yp_case *t, struct graph_plays *f, struct train_items items)
-{
-    struct metrics_displacement sums = {.nodes = 0};
-    struct metrics_displaced out;
-    for (size_t at = 0; at < items.count; at++) {
-        const struct graph_batch *b = graph_plays_batch(f, t, &items.index[at], 1);
-        float *path = yp_alloc_host(t, b->nodes * b->future * 2 * sizeof *path);
-        for (size_t i = 0; i < b->nodes; i++)
-            for (size_t k = 0; k < b->future * 2; k++)
-                path[i * b->future * 2 + k] =
-                    (float)(k / 2 + 1) *
-                    b->motion[((i + 1) * b->history - 1) * GRAPH_MOTION + k % 2];
-        metrics_displacement_add(&sums, &(struct metrics_paths){.nodes = b->nodes,
-                                                                .modes = 1,
-                                                                .steps = b->future,
-                                                                .stride = 2,
-                                                                .path = path,
-                                                                .target = b->target,
-                                                                .counts = b->counts});
-    }
-    metrics_displacement_result(&sums, &out);
-    return out.ade;
-}
-
-/* After so many epochs of 24 plays, the others' errors. */
-YP_TEST(graph, learns, .tags = "stress slow", .timeout = 900)
-{
-    struct graph_plays f;
-    struct graph_options o;
-    double metrics[6], loss;
-    yp_ok(t, graph_sized("base", yp_device(t), &o));
-    o.losses.winner = 0.5;
-    graph_plays_open(&f, t, (struct synth_plays){.players = 0}, 60, &GRAPH_RULES, 16);
-    struct graph_trainee *trainee = graph_trainee_create(&o, &f.source, 16, yp_seed(t));
-    yp_got(t, trainee);
-    struct train_objective objective = graph_trainee_objective(trainee);
-    struct train_config config = train_defaults();
-    config.seed = yp_seed(t);
-    config.batch = 16;
-    config.epochs = 4;
-    config.adamw.lr = 1e-3;
-    struct train *train = train_create(o.device, &objective, &config);
-    yp_got(t, train);
-    yp_ok(t, train_begin(train, graph_trainee_start(trainee)));
-    for (int i = 0; i < 4; i++) {
-        struct train_state s;
-        train_state(train, &s);
-        double began = omp_get_wtime();
-        yp_ok(t, train_run(train, s.steps_per_epoch));
-        struct train_items v = train_part_items(train, TRAIN_VALIDATION);
-        yp_ok(t, train_judge(train, (struct train_items){v.index, v.count < 320 ? v.count : 320}, train_parameters(train), &loss, metrics));
-        printf("epoch %d %g s, %zu steps: loss %g ade %g fde %g minade %g minfde %g miss %g cov %g; cv %g\n", i, omp_get_wtime() - began, (size_t)s.steps_per_epoch,
-               loss, metrics[0], metrics[1], metrics[2], metrics[3], metrics[4], metrics[5], constant_velocity(t, &f, (struct train_items){v.index, v.count < 320 ? v.count : 320}));
-    }
-    train_destroy(train);
-    graph_trainee_destroy(trainee);
     graph_plays_close(&f);
 }

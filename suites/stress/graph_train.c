@@ -1,0 +1,158 @@
+/* Training of the graph trajectory model: what it learns, and what must not change a run. */
+#include "models/metrics/metrics.h"
+#include "suites/graph_plays.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ADE, FDE, MIN_ADE, MIN_FDE, MISS, COVERAGE, METRICS };
+
+/* A small model with everything that a large one has. */
+static struct graph_options small_model(struct yp_case *t)
+{
+    struct graph_options o;
+    yp_ok(t, graph_sized("base", yp_device(t), &o));
+    o.hidden = 32, o.heads = 2, o.layers = 2, o.modes = 4, o.blocks = 1;
+    o.losses.winner = 0.5;
+    return o;
+}
+
+struct run {
+    struct graph_plays plays;
+    struct graph_trainee *trainee;
+    struct train *train;
+    struct train_objective objective;
+};
+
+__attribute__((unused)) static void run_open(struct run *r, struct yp_case *t, const struct graph_options *o,
+                     const struct train_config *config, size_t plays)
+{
+    graph_plays_open(&r->plays, t, (struct synth_plays){.missing = 0.1}, plays, &GRAPH_RULES,
+                     config->batch);
+    r->trainee = graph_trainee_create(o, &r->plays.source, config->batch, yp_seed(t));
+    yp_got(t, r->trainee);
+    r->objective = graph_trainee_objective(r->trainee);
+    r->train = train_create(o->device, &r->objective, config);
+    yp_got(t, r->train);
+    yp_ok(t, train_begin(r->train, graph_trainee_start(r->trainee)));
+}
+
+__attribute__((unused)) static void run_close(struct run *r)
+{
+    train_destroy(r->train);
+    graph_trainee_destroy(r->trainee);
+    graph_plays_close(&r->plays);
+}
+
+/* -- learning ---------------------------------------------------------------------------------- */
+
+/* The mean distance of paths that go on as fast as between the last two frames. */
+static double constant_velocity(struct yp_case *t, struct graph_plays *f, struct train_items items)
+{
+    struct metrics_displacement sums = {.nodes = 0};
+    struct metrics_displaced out;
+    for (size_t at = 0; at < items.count; at++) {
+        const struct graph_batch *b = graph_plays_batch(f, t, &items.index[at], 1);
+        float *path = yp_alloc_host(t, b->nodes * b->future * 2 * sizeof *path);
+        for (size_t i = 0; i < b->nodes; i++)
+            for (size_t k = 0; k < b->future * 2; k++)
+                path[i * b->future * 2 + k] =
+                    (float)(k / 2 + 1) *
+                    b->motion[((i + 1) * b->history - 1) * GRAPH_MOTION + k % 2];
+        metrics_displacement_add(&sums, &(struct metrics_paths){.nodes = b->nodes,
+                                                                .modes = 1,
+                                                                .steps = b->future,
+                                                                .stride = 2,
+                                                                .path = path,
+                                                                .target = b->target,
+                                                                .counts = b->counts});
+    }
+    metrics_displacement_result(&sums, &out);
+    return out.ade;
+}
+
+/* What is left out of all graphs, or of those of training. */
+static void spoil(const char *without, struct graph_batch *batch, bool training)
+{
+    if (strcmp(without, "edges") == 0) {
+        memset((int32_t *)(uintptr_t)batch->incoming, 0, (batch->nodes + 1) * sizeof(int32_t));
+        memset((int32_t *)(uintptr_t)batch->outgoing, 0, (batch->nodes + 1) * sizeof(int32_t));
+        batch->edges = 0;
+    }
+    if (strcmp(without, "history") == 0)
+        memset((float *)(uintptr_t)batch->motion, 0,
+               batch->nodes * batch->history * GRAPH_MOTION * sizeof(float));
+    for (size_t i = 0; i < batch->nodes && strcmp(without, "masks") == 0 && training; i++)
+        ((float *)(uintptr_t)batch->counts)[i] = 1;
+}
+
+struct spoiled {
+    struct graph_source source;
+    const char *without;
+};
+
+static enum yp_status read_spoiled(void *arg, const uint32_t *index, size_t count, int64_t epoch,
+                                   struct graph_batch *out)
+{
+    const struct spoiled *s = arg;
+    enum yp_status status = s->source.read(s->source.arg, index, count, epoch, out);
+    if (status == YP_OK)
+        spoil(s->without, out, epoch >= 0);
+    return status;
+}
+
+/* The modes' probabilities stay equal. */
+static void fix_modes(struct run *r, struct train_config *config, float *start)
+{
+    for (size_t i = 0; i < r->objective.n_tensors; i++)
+        if (strncmp(r->objective.tensors[i].name, "decoder.mode_prob_head.", 23) == 0) {
+            train_set_add(&config->frozen, i);
+            memset(start + r->objective.tensors[i].offset, 0,
+                   r->objective.tensors[i].count * sizeof *start);
+        }
+}
+
+/* A second ahead, the best of four paths and the likely one of players in plays that the model has
+ * not seen. Going on at the same velocity is further off, and so is a model that lacks something.
+ */
+YP_TEST(graph_train, learns, .tags = "stress slow", .timeout = 1200,
+        .axes = YP_AXES(yp_axis_string("without", "nothing", "edges", "history", "masks", "modes")))
+{
+    const char *without = yp_string(t, "without");
+    const struct graph_options o = small_model(t);
+    struct train_config config = train_defaults();
+    struct graph_plays f;
+    double metrics[METRICS], loss;
+    config.seed = yp_seed(t);
+    config.batch = 16;
+    config.epochs = 6;
+    config.adamw.lr = 2e-3;
+    config.average = 0.99;
+    graph_plays_open(&f, t, (struct synth_plays){.missing = 0.3}, 48, &GRAPH_RULES, config.batch);
+    struct spoiled spoiled = {.source = f.source, .without = without};
+    struct graph_source source = f.source;
+    source.read = read_spoiled;
+    source.arg = &spoiled;
+    struct run r = {.trainee = graph_trainee_create(&o, &source, config.batch, yp_seed(t))};
+    yp_got(t, r.trainee);
+    r.objective = graph_trainee_objective(r.trainee);
+    float *start = yp_alloc_host(t, r.objective.parameters * sizeof *start);
+    memcpy(start, graph_trainee_start(r.trainee), r.objective.parameters * sizeof *start);
+    if (strcmp(without, "modes") == 0)
+        fix_modes(&r, &config, start);
+    r.train = train_create(o.device, &r.objective, &config);
+    yp_got(t, r.train);
+    yp_ok(t, train_begin(r.train, start));
+    yp_ok(t, train_run(r.train, 0));
+    const struct train_items items = train_part_items(r.train, TRAIN_VALIDATION);
+    yp_ok(t, train_judge(r.train, items, train_average(r.train), &loss, metrics));
+    yp_value(t, "min_ade", metrics[MIN_ADE]);
+    yp_value(t, "ade", metrics[ADE]);
+    yp_value(t, "fde", metrics[FDE]);
+    yp_value(t, "loss", loss);
+    yp_value(t, "coverage", metrics[COVERAGE]);
+    yp_value(t, "constant velocity", constant_velocity(t, &f, items));
+    train_destroy(r.train);
+    graph_trainee_destroy(r.trainee);
+    graph_plays_close(&f);
+}
