@@ -12,7 +12,8 @@
  *
  * VF is a vector of floats, VI one of 32-bit integers, VD the doubles of half a VF, V_MASK names
  * some lanes. V_MIN(a, b) is a < b ? a : b, V_MAX(a, b) is a > b ? a : b, V_ABOVE_0(v, a, b) is
- * v > 0 ? a : b, and V_SUM(v) the sum of all lanes. Only what is used is here.
+ * v > 0 ? a : b, V_SUM(v) the sum of all lanes, V_LOAD_BF16(p) of as many uint16_t, the upper
+ * halves of floats. Only what is used is here.
  */
 #define V_NAME_OF_(name, suffix) name##_##suffix
 #define V_NAME_OF(name, suffix) V_NAME_OF_(name, suffix)
@@ -33,6 +34,9 @@
 #define V_SET(x) _mm512_set1_ps(x)
 #define V_LOAD(p) _mm512_loadu_ps(p)
 #define V_STORE(p, v) _mm512_storeu_ps(p, v)
+#define V_LOAD_BF16(p) \
+    _mm512_castsi512_ps(_mm512_slli_epi32( \
+        _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p))), 16))
 /* The first n <= lanes; what is not of them loads as 0, and is neither read nor written. */
 #define V_FIRST(n) ((__mmask16)((1u << (n)) - 1))
 #define V_LOAD_MASKED(p, mask) _mm512_maskz_loadu_ps(mask, p)
@@ -91,6 +95,9 @@ YPI_TARGET_AVX2 static inline float ypi_sum8(__m256 v)
 #define V_SET(x) _mm256_set1_ps(x)
 #define V_LOAD(p) _mm256_loadu_ps(p)
 #define V_STORE(p, v) _mm256_storeu_ps(p, v)
+#define V_LOAD_BF16(p) \
+    _mm256_castsi256_ps(_mm256_slli_epi32( \
+        _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p))), 16))
 #define V_FIRST(n) \
     _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
 #define V_LOAD_MASKED(p, mask) _mm256_maskload_ps(p, mask)
@@ -123,6 +130,7 @@ YPI_TARGET_AVX2 static inline float ypi_sum8(__m256 v)
 #define VD_STORE(p, v) _mm256_storeu_pd(p, v)
 
 #elif V_LANES == 4
+#include <stdint.h>
 #include <string.h>
 #ifndef V_SUFFIX
 #define V_SUFFIX baseline
@@ -147,6 +155,13 @@ static inline ypi_float4 ypi_load4(const float *p, size_t lanes)
     for (size_t i = 0; i < lanes; i++)
         v[i] = p[i];
     return v;
+}
+
+static inline ypi_float4 ypi_load_bf16_4(const uint16_t *p)
+{
+    const ypi_int4 bits = {(int)((unsigned)p[0] << 16), (int)((unsigned)p[1] << 16),
+                           (int)((unsigned)p[2] << 16), (int)((unsigned)p[3] << 16)};
+    return (ypi_float4)bits;
 }
 
 static inline void ypi_store4(float *p, ypi_float4 v, size_t lanes)
@@ -180,6 +195,7 @@ static inline bool ypi_not_finite4(ypi_float4 v)
 
 #define V_SET(x) ((ypi_float4){x, x, x, x})
 #define V_LOAD(p) ypi_load4(p, 4)
+#define V_LOAD_BF16(p) ypi_load_bf16_4(p)
 #define V_STORE(p, v) \
     do { \
         ypi_float4 stored_ = (v); \

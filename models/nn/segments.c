@@ -2,11 +2,10 @@
 #include "models/nn/segments.h"
 
 #include "models/nn/fast.h"
+#include "models/nn/simd/rows.h"
 #include "models/nn/types.h"
 
 #include <string.h>
-
-enum { COLUMNS = 64 }; /* that are summed at once */
 
 size_t nn_index_bytes(size_t count, size_t n)
 {
@@ -34,25 +33,14 @@ static size_t row_of(const int32_t *order, size_t k)
     return order != NULL ? (size_t)order[k] : k;
 }
 
-NN_LOOPS sums_loops(bool bf16, const void *x, const int32_t *order, size_t begin, size_t end,
-                    size_t c, float weight, bool add, void *restrict y)
+/* y = weight sum, added to what is there with `add`. */
+NN_LOOPS put_loops(bool bf16, const float *sum, size_t c, float weight, bool add, void *restrict y)
 {
-    for (size_t at = 0; at < c; at += COLUMNS) {
-        float sum[COLUMNS] = {0};
-        const size_t width = nn_least(COLUMNS, c - at);
-        for (size_t k = begin; k < end; k++) {
-            const void *row = nn_from(x, row_of(order, k) * c + at, bf16);
-            for (size_t i = 0; i < width; i++)
-                sum[i] += nn_get(row, i, bf16);
-        }
-        for (size_t i = at; i < at + width; i++)
-            nn_put(y, i, weight * sum[i - at] + (add ? nn_get(y, i, bf16) : 0), bf16);
-    }
+    for (size_t i = 0; i < c; i++)
+        nn_put(y, i, weight * sum[i] + (add ? nn_get(y, i, bf16) : 0), bf16);
 }
-NN_TYPED_KERNEL(sums,
-                (const void *x, const int32_t *order, size_t begin, size_t end, size_t c,
-                 float weight, bool add, void *y),
-                (x, order, begin, end, c, weight, add, y))
+NN_TYPED_KERNEL(put, (const float *sum, size_t c, float weight, bool add, void *y),
+                (sum, c, weight, add, y))
 
 NN_LOOPS copies_loops(bool bf16, const void *y, const int32_t *order, size_t begin, size_t end,
                       size_t c, float weight, bool add, void *restrict x)
@@ -82,10 +70,22 @@ static float weight_of(const struct nn_segments *s, size_t i)
 void nn_segment_sums(const struct nn_segments *s, const void *x, bool bf16, size_t c, bool add,
                      void *y)
 {
-    sums_kernel *kernel = best_sums(bf16);
-    FOR_SEGMENTS(s, i, c,
-                 kernel(x, s->order, (size_t)s->offset[i], (size_t)s->offset[i + 1], c,
-                        weight_of(s, i), add, nn_from(y, i * c, bf16)));
+    nn_sum_rows *kernel = nn_best_sum_rows();
+    put_kernel *put = best_put(bf16);
+    FOR_SEGMENTS(s, i, c, {
+        const struct nn_row_sum terms = {.x = x,
+                                         .bf16 = bf16,
+                                         .stride = c,
+                                         .row = s->order,
+                                         .begin = (size_t)s->offset[i],
+                                         .end = (size_t)s->offset[i + 1]};
+        for (size_t at = 0; at < c; at += NN_ROW_COLUMNS) {
+            float sum[NN_ROW_COLUMNS];
+            const size_t columns = nn_least(NN_ROW_COLUMNS, c - at);
+            kernel(&terms, at, columns, sum);
+            put(sum, columns, weight_of(s, i), add, nn_from(y, i * c + at, bf16));
+        }
+    });
 }
 
 void nn_segment_copies(const struct nn_segments *s, const void *y, bool bf16, size_t c, bool add,

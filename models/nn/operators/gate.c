@@ -16,27 +16,35 @@ NN_LOOPS values_loops(bool bf16, const void *x, const void *g, size_t n, void *r
 }
 NN_TYPED_KERNEL(values, (const void *x, const void *g, size_t n, void *y), (x, g, n, y))
 
-/* A gradient that is NULL is left out. With e = e^-|g|, s (1 - s) = e / (1 + e)^2. */
-NN_LOOPS slopes_loops(bool bf16, const void *x, const void *g, const void *dy, size_t n, bool add_x,
-                      bool add_g, void *restrict dx, void *restrict dg)
+/* The slopes by x, or with `x` by the gate: with e = e^-|g|, s (1 - s) = e / (1 + e)^2. Compilers
+ * make vector code of it where `add` is a constant. */
+NN_LOOPS slopes_of(bool bf16, const void *x, const void *g, const void *dy, size_t n, bool add,
+                   void *restrict dx)
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        const float at = nn_get(g, i, bf16), d = nn_get(dy, i, bf16);
-        const float e = nn_exp(at < 0 ? at : -at), share = 1 / (1 + e);
-        if (dx != NULL)
-            nn_put(dx, i, d * (at < 0 ? e * share : share) + (add_x ? nn_get(dx, i, bf16) : 0),
-                   bf16);
-        if (dg != NULL)
-            nn_put(dg, i,
-                   d * nn_get(x, i, bf16) * (e * share * share) + (add_g ? nn_get(dg, i, bf16) : 0),
-                   bf16);
+        const float e = nn_exp(-fabsf(nn_get(g, i, bf16)));
+        const float slope = x != NULL ? nn_get(x, i, bf16) * (e / ((1 + e) * (1 + e)))
+                                      : 1 / (1 + nn_exp(-nn_get(g, i, bf16)));
+        nn_put(dx, i, slope * nn_get(dy, i, bf16) + (add ? nn_get(dx, i, bf16) : 0), bf16);
     }
 }
+
+NN_LOOPS slopes_loops(bool bf16, const void *x, const void *g, const void *dy, size_t n, bool add,
+                      void *restrict dx)
+{
+    if (x != NULL && add)
+        slopes_of(bf16, x, g, dy, n, true, dx);
+    else if (x != NULL)
+        slopes_of(bf16, x, g, dy, n, false, dx);
+    else if (add)
+        slopes_of(bf16, NULL, g, dy, n, true, dx);
+    else
+        slopes_of(bf16, NULL, g, dy, n, false, dx);
+}
 NN_TYPED_KERNEL(slopes,
-                (const void *x, const void *g, const void *dy, size_t n, bool add_x, bool add_g,
-                 void *dx, void *dg),
-                (x, g, dy, n, add_x, add_g, dx, dg))
+                (const void *x, const void *g, const void *dy, size_t n, bool add, void *dx),
+                (x, g, dy, n, add, dx))
 
 static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
@@ -48,20 +56,18 @@ static enum yp_status forward_in(const struct nn_call *call, bool bf16)
     return YP_OK;
 }
 
-static void *part(void *array, size_t at, bool bf16)
-{
-    return array != NULL ? nn_from(array, at, bf16) : NULL;
-}
-
 static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
     slopes_kernel *kernel = best_slopes(bf16);
     const size_t n = call->shape->size[N];
-    NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
-                    kernel(nn_from(call->value[X], at, bf16), nn_from(call->value[G], at, bf16),
-                           nn_from(call->gradient[Y], at, bf16), nn_least(NN_CHUNK, n - at),
-                           nn_adds(call, X), nn_adds(call, G), part(call->gradient[X], at, bf16),
-                           part(call->gradient[G], at, bf16)));
+    NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK, {
+        for (int i = X; i <= G; i++)
+            if (call->gradient[i] != NULL)
+                kernel(i == G ? nn_from(call->value[X], at, bf16) : NULL,
+                       nn_from(call->value[G], at, bf16), nn_from(call->gradient[Y], at, bf16),
+                       nn_least(NN_CHUNK, n - at), nn_adds(call, i),
+                       nn_from(call->gradient[i], at, bf16));
+    });
     return YP_OK;
 }
 

@@ -7,28 +7,9 @@ enum { VALUE, X, OFFSET, COLUMN, Y };
 enum { M, N, K, E, O };
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
+#include "models/nn/simd/rows.h"
 
-enum { COLUMNS = 64, STRIPE = 16 }; /* of x: that are summed at once, of one thread's gradient */
-
-/* A row of y. */
-NN_LOOPS row_loops(const float *value, const int32_t *column, size_t count, const float *x,
-                   size_t n, float *restrict y)
-{
-    for (size_t at = 0; at < n; at += COLUMNS) {
-        float sum[COLUMNS] = {0};
-        const size_t width = nn_least(COLUMNS, n - at);
-        for (size_t e = 0; e < count; e++) {
-            const float *row = x + (size_t)column[e] * n + at;
-            for (size_t i = 0; i < width; i++)
-                sum[i] += value[e] * row[i];
-        }
-        memcpy(y + at, sum, width * sizeof *sum);
-    }
-}
-NN_KERNEL(row,
-          (const float *value, const int32_t *column, size_t count, const float *x, size_t n,
-           float *y),
-          (value, column, count, x, n, y))
+enum { STRIPE = 16 }; /* columns of a gradient that are one thread's */
 
 /* The gradients of a row's values. */
 NN_LOOPS dots_loops(const float *dy, const int32_t *column, size_t count, const float *x, size_t n,
@@ -79,10 +60,16 @@ static enum yp_status forward(const struct nn_call *call)
         status = nn_check_indices("sparse_matmul", "column", column, size[E], size[K]);
     if (status != YP_OK)
         return status;
-    row_kernel *kernel = best_row();
+    nn_sum_rows *kernel = nn_best_sum_rows();
     NN_PARALLEL_FOR(many(call->shape), i, size[M], 1, {
-        const size_t at = (size_t)offset[i];
-        kernel(value + at, column + at, (size_t)offset[i + 1] - at, x, n, y + i * n);
+        const struct nn_row_sum sum = {.x = x,
+                                       .stride = n,
+                                       .row = column,
+                                       .weight = value,
+                                       .begin = (size_t)offset[i],
+                                       .end = (size_t)offset[i + 1]};
+        for (size_t at = 0; at < n; at += NN_ROW_COLUMNS)
+            kernel(&sum, at, nn_least(NN_ROW_COLUMNS, n - at), y + i * n + at);
     });
     return YP_OK;
 }
