@@ -339,7 +339,8 @@ static struct lm_options tiny(struct yp_case *t, size_t batch)
                                .precision = precision_of(t)};
 }
 
-/* Parameters after so many steps; stops in between where there is a checkpoint. Owned by the case.
+/* Parameters, or their average, after so many steps; stops in between where there is a checkpoint.
+ * Owned by the case.
  */
 static float *trained(struct yp_case *t, const struct lm_options *o, const struct train_config *how,
                       uint64_t steps, uint64_t stop, const char *checkpoint)
@@ -357,7 +358,7 @@ static float *trained(struct yp_case *t, const struct lm_options *o, const struc
     }
     size_t bytes = lm_parameters(&o->config) * sizeof(float);
     float *parameters = yp_alloc_host(t, bytes);
-    yp_ok(t, yp_device_copy(o->device, parameters, train_parameters(f.train), bytes));
+    yp_ok(t, yp_device_copy(o->device, parameters, train_average(f.train), bytes));
     lm_training_close(&f);
     return parameters;
 }
@@ -372,6 +373,7 @@ YP_TEST(lm, train_resumes, .tags = "stress small", .axes = PRECISIONS, .devices 
     size_t bytes = lm_parameters(&o.config) * sizeof(float);
     char checkpoint[512];
     tmp_file(t, "checkpoint", checkpoint);
+    how.average = 0.9;
     const float *whole = trained(t, &o, &how, 12, 0, NULL);
     yp_expect(t, memcmp(whole, trained(t, &o, &how, 12, 0, NULL), bytes) == 0,
               "the same seed twice: other bits");
@@ -420,6 +422,7 @@ YP_TEST(lm, trains_as_the_cpu, .tags = "stress small", .devices = "cuda",
     how.accumulate = 2;
     how.clip = strcmp(yp_string(t, "optimiser"), "sgd") == 0 ? 0 : 0.5;
     how.scaling.initial = 1024;
+    how.average = 0.9;
     how.optimiser = strcmp(yp_string(t, "optimiser"), "adamw") == 0 ? TRAIN_ADAMW : TRAIN_SGD;
     how.sgd.lr = 0.1;
     const double *right = in_double(t, trained(t, &here, &how, 8, 0, NULL), n);
@@ -435,7 +438,7 @@ YP_TEST(lm, trains_as_the_cpu, .tags = "stress small", .devices = "cuda",
         lm_training_open(&f, t, to_gpu ? &there : &here, &how, 2000, 2);
         yp_ok(t, train_resume(f.train, checkpoint));
         yp_ok(t, train_run(f.train, 3));
-        yp_ok(t, yp_device_copy(yp_device(t), moved, train_parameters(f.train), n * sizeof *moved));
+        yp_ok(t, yp_device_copy(yp_device(t), moved, train_average(f.train), n * sizeof *moved));
         lm_training_close(&f);
         off = fmax(off, relative_error(t, moved, right, n));
     }

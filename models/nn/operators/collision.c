@@ -56,13 +56,7 @@ static struct nn_call widened(const struct nn_call *call, bool bf16)
 static enum yp_status check(const struct nn_call *call)
 {
     const size_t *size = call->shape->size;
-    const int32_t *offset = call->value[OFFSET];
-    enum yp_status status = nn_check_indices("collision", "offset", offset, size[M], size[N] + 1);
-    for (size_t i = 1; i < size[M] && status == YP_OK; i++)
-        if (offset[i] < offset[i - 1])
-            status = yp_set_error(YP_INVALID, "collision: offset[%zu] is %d: must be %d to %zu", i,
-                                  offset[i], offset[i - 1], size[N]);
-    return status;
+    return nn_check_offsets("collision", "offset", call->value[OFFSET], size[G], size[N]);
 }
 
 static enum yp_status forward_in(const struct nn_call *call, bool bf16)

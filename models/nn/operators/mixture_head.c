@@ -11,15 +11,10 @@ enum { N, C };
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
 
-/* tanh x and its derivative of e = e^(-2 |x|). */
-static inline float squash(float x, float e)
+/* The derivative of tanh: 1 - tanh^2 without cancellation. */
+static inline float squash_slope(float x)
 {
-    float size = (1 - e) / (1 + e);
-    return x < 0 ? -size : size;
-}
-
-static inline float squash_slope(float e)
-{
+    float e = nn_exp(x < 0 ? 2 * x : -2 * x);
     return 4 * e / ((1 + e) * (1 + e));
 }
 
@@ -34,12 +29,11 @@ NN_LOOPS values_loops(bool bf16, const void *raw, float least, float most, size_
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        float r = nn_get(raw, 5 * i + 4, bf16);
         y[5 * i] = nn_get(raw, 5 * i, bf16);
         y[5 * i + 1] = nn_get(raw, 5 * i + 1, bf16);
         y[5 * i + 2] = held(nn_exp(nn_get(raw, 5 * i + 2, bf16)), least, most);
         y[5 * i + 3] = held(nn_exp(nn_get(raw, 5 * i + 3, bf16)), least, most);
-        y[5 * i + 4] = squash(r, nn_exp(r < 0 ? 2 * r : -2 * r));
+        y[5 * i + 4] = nn_tanh(nn_get(raw, 5 * i + 4, bf16));
     }
 }
 NN_TYPED_KERNEL(values, (const void *raw, float least, float most, size_t n, float *y),
@@ -56,12 +50,11 @@ NN_LOOPS slopes_loops(bool bf16, const void *raw, const float *dy, float least, 
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        float r = nn_get(raw, 5 * i + 4, bf16);
         float slope[5] = {
             dy[5 * i], dy[5 * i + 1],
             dy[5 * i + 2] * deviation_slope(nn_get(raw, 5 * i + 2, bf16), least, most),
             dy[5 * i + 3] * deviation_slope(nn_get(raw, 5 * i + 3, bf16), least, most),
-            dy[5 * i + 4] * squash_slope(nn_exp(r < 0 ? 2 * r : -2 * r))};
+            dy[5 * i + 4] * squash_slope(nn_get(raw, 5 * i + 4, bf16))};
         for (size_t k = 0; k < 5; k++)
             nn_put(draw, 5 * i + k, add ? nn_get(draw, 5 * i + k, bf16) + slope[k] : slope[k],
                    bf16);
