@@ -10,40 +10,13 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from program import run  # noqa: E402
 from tap import Tap  # noqa: E402
+from tensors import save, tensors  # noqa: E402
 
 NOTHING, FILE, USAGE = 1, 3, 4
 REFERENCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lm")
-LETTERS = {"F64": "d", "F32": "f", "BOOL": "?"}
 
 
 # -- files --
-
-
-def tensors(path):
-    with open(path, "rb") as file:
-        length, = struct.unpack("<Q", file.read(8))
-        header = json.loads(file.read(length))
-        data = file.read()
-    header.pop("__metadata__", None)
-    found = {}
-    for name, t in header.items():
-        begin, end = t["data_offsets"]
-        letter = LETTERS[t["dtype"]]
-        found[name] = (t["shape"], struct.unpack(f"<{(end - begin) // struct.calcsize(letter)}{letter}", data[begin:end]))
-    return found
-
-
-def save(path, found):
-    """Tensors as tensors() gives them, as F32, or as BOOL where they have truth values."""
-    header, data = {}, b""
-    for name, (shape, values) in found.items():
-        dtype = "BOOL" if isinstance(values[0], bool) else "F32"
-        part = struct.pack(f"<{len(values)}{LETTERS[dtype]}", *values)
-        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(part)]}
-        data += part
-    text = json.dumps(header).encode()
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
 
 
 def npy(path, rows, letter="i8"):

@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from process import Started, gone, wait_until  # noqa: E402
 from program import ENVIRONMENT, LOCK, run  # noqa: E402
 from tap import Tap  # noqa: E402
+from tensors import tensors  # noqa: E402
 
 NOTHING, FILE, USAGE = 1, 3, 4
 REFERENCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "suites", "stress", "refiner")
@@ -351,19 +352,6 @@ def check_refused(tap, place):
 
 
 # -- passes over given images --
-
-
-def tensors(path):
-    letters = {"F64": "d", "F32": "f"}
-    with open(path, "rb") as file:
-        length, = struct.unpack("<Q", file.read(8))
-        header, data = json.loads(file.read(length)), file.read()
-    header.pop("__metadata__", None)
-    found = {}
-    for name, t in header.items():
-        (begin, end), letter = t["data_offsets"], letters[t["dtype"]]
-        found[name] = (t["shape"], struct.unpack(f"<{(end - begin) // struct.calcsize(letter)}{letter}", data[begin:end]))
-    return found
 
 
 def npy(path, shape, values, letter="f4"):
