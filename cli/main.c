@@ -3,6 +3,7 @@
 #include "base/text/output.h"
 #include "gate/gate.h"
 #include "machine/machine.h"
+#include "models/graph/command/command.h"
 #include "models/lm/command/command.h"
 #include "models/refiner/command/command.h"
 #include "reports/reports.h"
@@ -145,6 +146,11 @@ static const struct command {
      "      rows of CSV; or one pass over given images, with weights in and results out as\n"
      "      .safetensors; `yieldpoint refiner --help` tells the options",
      ypi_refiner_command, true},
+    {"graph", "plan [options]\n  yieldpoint graph --graphs FILE [options]",
+     "what the graph trajectory model would take of memory, by kind; or one pass over given\n"
+     "      graphs, with weights in and mixtures, losses and gradients out as .safetensors;\n"
+     "      `yieldpoint graph --help` tells the options",
+     ypi_graph_command, true},
 #endif
 };
 

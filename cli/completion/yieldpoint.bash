@@ -114,7 +114,7 @@ _yieldpoint() {
         return
     fi
     case $command:${COMP_WORDS[2]:-} in
-    history:import | history:prune | history:export | lm:plan) more=${COMP_WORDS[2]} ;;
+    history:import | history:prune | history:export | lm:plan | graph:plan) more=${COMP_WORDS[2]} ;;
     esac
     case $cur in
     -*) _yieldpoint_offer < <({
@@ -124,14 +124,14 @@ _yieldpoint() {
     *)
         case $prev in
         --history | --json | --csv | --markdown | --write | --config | --probe | --output | --load | --dump | --tokens | \
-            --input | --target)
+            --input | --target | --graphs)
             _yieldpoint_offer < <(compgen -f -- "$cur")
             ;;
         *)
             if [ "$COMP_CWORD" -eq 2 ]; then
                 case $command in
                 history) _yieldpoint_offer < <(printf '%s\n' import prune export) ;;
-                lm) _yieldpoint_offer < <(echo plan) ;;
+                lm | graph) _yieldpoint_offer < <(echo plan) ;;
                 show) _yieldpoint_offer < <(echo last) ;;
                 esac
             fi

@@ -6,8 +6,8 @@
 
 writes FOLDER/graphs.safetensors and weights.safetensors in float and, in double, expected.safetensors: mixtures, the
 logits of modes and coverage, the loss with its parts and the gradient of every tensor; and all_terms.safetensors: the
-loss with every part that training may have, and the gradient of small tensors. Sizes stand there as "size.NAME",
-weights of the loss as "weight.NAME". `count` compares the sizes' parameters with what is known of them. The suite's own
+loss with every part that training may have, logits, and the gradient of small tensors. Sizes stand there as
+"size.NAME", weights of the loss as "weight.NAME". `count` compares the sizes' parameters with what is known of them. The suite's own
 files are made without options.
 """
 
@@ -90,6 +90,8 @@ def draw_weights(model):
         for name, p in model.named_parameters():
             fan = p[0].numel() if p.dim() > 1 and "_emb" not in name and "points" not in name else 0
             drawn = torch.randn(p.shape, dtype=torch.float64) * (fan ** -0.5 if fan > 0 else 0.25)
+            if name.endswith("inducing_points"):
+                drawn *= 12  # or all attend to the same, and the gradient of their weights is a difference
             if name.endswith("weight") and p.dim() == 1:
                 drawn = 1 + drawn
             p.copy_(drawn.float())
@@ -162,8 +164,8 @@ def make(folder, sizes, graphs, players):
     outputs, gradient = results_of(model, batch, usual)
     save(os.path.join(folder, "expected.safetensors"), {**outputs, **gradient, **said, **numbers("weight", usual)})
     outputs, gradient = results_of(model, batch, WEIGHTS)
-    losses = {name: x for name, x in outputs.items() if name.startswith("loss")}
-    small = {name: x for name, x in gradient.items() if x.numel() <= 100}
+    losses = {name: x for name, x in outputs.items() if name != "mixture"}
+    small = {name: x for name, x in gradient.items() if x.numel() <= max(100, sizes["hidden"])}
     weighted = numbers("weight", {**WEIGHTS, "likely": LIKELY})
     save(os.path.join(folder, "all_terms.safetensors"), {**losses, **small, **said, **weighted})
 

@@ -1,0 +1,218 @@
+"""`yieldpoint graph`: plans, passes that are held to what PyTorch made (models/graph/reference/make.py), and what is
+refused."""
+
+import json
+import math
+import os
+import random
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from program import run  # noqa: E402
+from tap import Tap  # noqa: E402
+from tensors import save, tensors  # noqa: E402
+
+NOTHING, FILE, USAGE = 1, 3, 4
+REFERENCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "suites", "stress", "graph")
+GRAPHS, WEIGHTS = (os.path.join(REFERENCE, f"{name}.safetensors") for name in ("graphs", "weights"))
+SMALL = ["--hidden", "8", "--heads", "2", "--layers", "2", "--modes", "3"]
+TERMS = ["--velocity", "0.3", "--acceleration", "0.1", "--winner", "0.5", "--likely", "0.1", "--endpoint", "0.2",
+         "--collision", "0.05"]
+
+
+def norm(values):
+    return math.sqrt(sum(v * v for v in values))
+
+
+def off(name, got, right):
+    """As a share of what is right. The bias of a score before a softmax has the gradient 0 but for rounding, beside
+    which that of its weights stands. A NaN is infinitely far."""
+    size = norm(right[name.replace("pool_attention.bias", "pool_attention.weight")][1])
+    by = norm(g - w for g, w in zip(got[name][1], right[name][1]))
+    return by / size if by == by and size > 0 else 0 if by == 0 else math.inf
+
+
+# -- plans --
+
+
+def plan(program, *words):
+    done = run(program, "graph", "plan", *words, "--json")
+    return done, json.loads(done.out) if done.out else None
+
+
+def check_plans(tap, program):
+    for words, count in ((["--size", "base"], 352429), (["--features", "7"], 352301), (["--size", "9M"], 9606291),
+                         (["--size", "12M"], 11739799)):
+        done, found = plan(program, *words)
+        tap.equal((done.code, found["parameters"]), (0, count), f"parameters of {words}")
+        kinds = {name: size for name, size in found["bytes"].items() if name != "total"}
+        tap.equal(sum(kinds.values()), found["bytes"]["total"], f"{words}: the kinds are the total")
+        tap.equal([kinds[name] for name in ("weights", "gradients", "optimiser")], [4 * count, 4 * count, 8 * count],
+                  f"{words}: vectors")
+    sizes = [plan(program, "--pass", name)[1]["bytes"] for name in ("forward", "forward_backward", "train_step")]
+    tap.check(sizes[0]["gradients"] == sizes[0]["optimiser"] == sizes[1]["optimiser"] == 0 < sizes[1]["activations"],
+              "a pass without training has no moments", sizes)
+    few, all_ = (plan(program, *words)[1] for words in (["--edges", "100"], []))
+    tap.equal((few["edges"], all_["edges"], few["nodes"]), (1600, 7392, 352), "edges and nodes of a batch")
+    tap.check(few["bytes"]["total"] < all_["bytes"]["total"] and few["flops"] < all_["flops"], "fewer edges take less",
+              (few, all_))
+    for limit, fits in (("1G", True), ("100M", False)):
+        done, found = plan(program, "--limit", limit)
+        tap.equal((done.code, found["fits"]), (0 if fits else NOTHING, fits), f"in {limit}")
+    done = run(program, "graph", "plan", "--limit", "100M")
+    tap.check(done.code == NOTHING and "does not fit 100.0 MiB: " in done.out, "in words", done)
+
+
+# -- passes --
+
+
+def together(got, right):
+    """Of all gradients: small ones are differences of larger ones, and lose more to rounding."""
+    some = [name for name in right if name.endswith(".grad")]
+    return norm(g - w for name in some for g, w in zip(got[name][1], right[name][1])) / norm(
+        w for name in some for w in right[name][1])
+
+
+def check_reference(tap, program, folder):
+    words = [*SMALL, "--graphs", GRAPHS, "--load", WEIGHTS, "--gradients"]
+    path = os.path.join(folder, "out.safetensors")
+    for file, how in (("expected", []), ("all_terms", TERMS)):
+        right = {name: t for name, t in tensors(os.path.join(REFERENCE, f"{file}.safetensors")).items()
+                 if name.split(".")[0] not in ("size", "weight")}
+        for precision, bound in ((["--double"], 1e-10), ([], 5e-5)):
+            done = run(program, "graph", *words, *how, *precision, "--dump", path)
+            tap.check(done.code == 0 and done.out.startswith("loss "), f"{file} {precision}: exit 0", done)
+            got = tensors(path)
+            tap.equal([name for name in right if name not in got or got[name][0] != right[name][0]], [],
+                      f"{file} {precision}: names and shapes")
+            if file == "expected":
+                tap.equal(sorted(got), sorted(right), f"{file} {precision}: and no others")
+            errors = {name: off(name, got, right) for name in right if precision or not name.endswith(".grad")}
+            worst = max((error, name) for name, error in {**errors, "gradients": together(got, right)}.items())
+            tap.check(worst[0] <= bound, f"{file} {precision}: all within {bound}", worst)
+            print(f"# {file} {precision}: the worst is {worst[1]}, off by {worst[0]:.2e}")
+    done = run(program, "graph", *[w for w in words if w != "--gradients"], "--dump", path)
+    tap.equal((done.code, [name for name in tensors(path) if name.endswith(".grad")]), (0, []),
+              "without --gradients there are none")
+
+
+def check_files(tap, program, folder):
+    """The order of edges does not matter, nor what need not be there; graphs may have no edges and no nodes."""
+    good, path = tensors(GRAPHS), os.path.join(folder, "graphs.safetensors")
+
+    def loss(found, *words):
+        save(path, found)
+        done = run(program, "graph", *SMALL, "--graphs", path, "--load", WEIGHTS, "--double", "--json", *words)
+        return json.loads(done.out) if done.code == 0 else done
+    edges = good["edge_index"][0][1]
+    order = list(range(edges))
+    random.Random(1).shuffle(order)
+    index, attr = good["edge_index"][1], good["edge_attr"][1]
+    other = {**good, "edge_index": ([2, edges], [index[k] for k in order] + [index[edges + k] for k in order]),
+             "edge_attr": ([edges, 5], [attr[5 * k + i] for k in order for i in range(5)])}
+    right = loss(good)
+    tap.equal((right["graphs"], right["nodes"], right["edges"]), (6, 31, edges), "what is in the file")
+    tap.equal(loss(other)["loss"], right["loss"], "edges in another order")
+    tap.equal(loss({name: t for name, t in good.items() if name != "id"})["loss"], right["loss"], "without id")
+    found = loss({name: t for name, t in good.items() if name not in ("counts", "coverage")})
+    tap.equal((found["nodes_that_count"], found["coverages_known"], found["coverage"]), (31, 0, 0),
+              "without counts and coverage: all count, none is known")
+    none = {**good, "edge_index": ([2, 0], [], "I64"), "edge_attr": ([0, 5], [], "F32")}
+    found = loss(none, "--gradients")
+    tap.check(found["edges"] == 0 and math.isfinite(found["loss"]) and found["loss"] != right["loss"], "without edges",
+              found)
+
+
+def check_seeds(tap, program, folder):
+    outs, found = [], []
+    for i, more in enumerate(([], [], ["--seed", "1"], ["--double"], ["--precision", "bf16"])):
+        path = os.path.join(folder, f"seed{i}.safetensors")
+        done = run(program, "graph", *SMALL, "--graphs", GRAPHS, *more, "--gradients", "--dump", path)
+        tap.check(done.code == 0, f"weights to start from {more}", done)
+        found.append(tensors(path))
+        with open(path, "rb") as file:
+            outs.append(file.read())
+    tap.check(outs[0] == outs[1] != outs[2], "are of the seed alone")
+    for i, bound in ((0, 1e-5), (4, 0.1)):
+        errors = together(found[i], found[3]), off("mixture", found[i], found[3])
+        tap.check(max(errors) < bound, f"{'bf16' if i else 'float'} is near double", errors)
+        print(f"# {'bf16' if i else 'float'}: gradients and mixture are off by {errors[0]:.2e} and {errors[1]:.2e}")
+
+
+# -- bad input --
+
+
+def check_refused(tap, program, folder):
+    good, path = tensors(GRAPHS), os.path.join(folder, "bad.safetensors")
+    weights, other = tensors(WEIGHTS), os.path.join(folder, "other.safetensors")
+    words = [*SMALL, "--graphs", path]
+
+    def refused(words, code, text):
+        before = sorted(os.listdir(folder))
+        done = run(program, "graph", *words)
+        tap.check(done.code == code and text in done.err and done.out == "", f"refused: {text}", done)
+        tap.equal(sorted(os.listdir(folder)), before, "and nothing is left")
+
+    def at(name, place, value):
+        shape, values = good[name]
+        return {**good, name: (shape, [*values[:place], value, *values[place + 1:]])}
+
+    refused([], USAGE, "--graphs is missing")
+    refused(["plan", "--size", "huge"], USAGE, "'huge'")
+    refused(["plan", "--heads", "7"], USAGE, "graph_options.hidden is 64, heads 7: hidden must be even and a multiple")
+    refused(["plan", "--features", "10"], USAGE, "features is 10")
+    refused(["plan", "--batch", "0"], USAGE, "--batch")
+    refused(["plan", "--precision", "fp8"], USAGE, "one of: fp32 bf16")
+    refused(["plan", "--coverage", "-1"], USAGE, "--coverage")
+    refused(["plan", "--graphs", path], USAGE, "--graphs is an option of a pass over given graphs, without plan")
+    refused([*words, "--limit", "1G"], USAGE, "--limit is an option of yieldpoint graph plan")
+    refused(["--nonsense"], USAGE, "there is no such option")
+    refused([*SMALL, "--graphs", os.path.join(folder, "none")], FILE, "No such file")
+    save(path, good)
+    refused([*words, "--load", GRAPHS], USAGE, "has no tensor 'encoder.embedding.weight' (8, 9)")
+    refused(["--graphs", path, "--load", WEIGHTS], USAGE, "'encoder.embedding.weight' is (8, 9): must be (64, 9)")
+    refused([*words, "--dump", os.path.join(folder, "no", "where")], FILE, "no/where")
+    name = "decoder.mode_emb.weight"
+    for value, code, text in ((math.nan, FILE, f"{name} is nan at element 0: must be finite"),
+                              (1e38, NOTHING, "of finite weights")):
+        save(other, {**weights, name: ([3, 8], [value] * 24)})
+        refused([*words, "--load", other], code, text)
+    save(other, {**weights, "extra": ([1], [1.0])})
+    refused([*words, "--load", other], USAGE, "tensor 'extra' is none of the model's")
+    os.unlink(other)
+    for found, text in (
+            ({name: t for name, t in good.items() if name != "node"}, "has no tensor 'node' (nodes, 9)"),
+            ({**good, "more": ([1], [1.0])}, "tensor 'more' is none of a file of graphs"),
+            ({**good, "role": ([30], [0] * 30)}, "tensor 'role' is (30): must be (nodes) with 6 graphs, 31 nodes"),
+            ({**good, "node": ([31, 7], [0.5] * 217)}, "tensor 'node' is (31, 7): must be (nodes, 9) with 6 graphs"),
+            ({**good, "side": ([31], [0.5] * 31)}, "tensor 'side' is of F32: must be I64, I32 or U8"),
+            ({**good, "coverage": ([6], [1] * 6)}, "tensor 'coverage' is of I64: must be F64, F32, F16 or BF16"),
+            ({**good, "id": ([7], [1] * 7)}, "tensor 'id' is of I64 with 7 elements: must be I64 with 6"),
+            (at("node", 12, math.nan), "graph_batch.node: element 3 of row 1 is nan: must be finite"),
+            (at("role", 4, 5), "graph_batch.role: element 4 is 5: must be 0 or more, below 5"),
+            (at("frame", 2, 1 << 40), "tensor 'frame' is 1099511627776 at element 2: must be below 2^31"),
+            (at("first", 1, 40), "graph_batch.first: element 1 of 7 is 40: must ascend from 0 to 31"),
+            (at("edge_index", 7, 31), "'edge_index' has node 31 at edge 7: must be 0 or more, below 31"),
+            (at("edge_index", 7, -1), "'edge_index' has node -1 at edge 7"),
+            (at("edge_index", 0, 0), "of another graph than node"),
+            (at("edge_index", 0, good["edge_index"][1][good["edge_index"][0][1]]), "has a loop of node"),
+            ({**good, "edge_index": ([2, 2], [5, 5, 6, 6]), "edge_attr": ([2, 5], [0.5] * 10)},
+             "'edge_index' has an edge from node 5 to node 6 twice")):
+        save(path, found)
+        refused(words, USAGE, text)
+    with open(path, "r+b") as file:
+        file.truncate(100)
+    refused(words, FILE, "bad.safetensors")
+
+
+def main(program):
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder:
+        tap.run("check_plans", check_plans, tap, program)
+        for check in (check_reference, check_files, check_seeds, check_refused):
+            tap.run(check.__name__, check, tap, program, folder)
+    tap.done()
+
+
+main(os.path.abspath(sys.argv[1]))
