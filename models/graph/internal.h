@@ -8,7 +8,7 @@ struct constants {
     int node, role, side, motion, key; /* of nodes */
     int frame, formation, alignment, context, first, label;
     int incoming, source, edge, outgoing, end, edge_key;
-    int point, target;
+    int point, target, place;
 };
 
 struct graph {

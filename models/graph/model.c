@@ -338,9 +338,9 @@ static void judge(struct graph *g)
     if (l->collision > 0)
         g->collision = step(g, &nn_collision,
                             (struct nn_shape){.size = {g->nodes, o->modes, o->future, 5,
-                                                       g->graphs + 1, o->features, g->graphs},
+                                                       g->graphs + 1, 2, g->graphs},
                                               .setting = {1}},
-                            (int[]){g->mixture, g->logit, c->first, c->node});
+                            (int[]){g->mixture, g->logit, c->first, c->place});
     nn_model_keep(g->model, g->mixture);
     nn_model_keep(g->model, g->logit);
     nn_model_keep(g->model, g->coverage);
@@ -379,6 +379,7 @@ static void name_constants(struct graph *g)
         {&c->edge_key, "edge key", NN_INT32, 2 * e, g->use.drops},
         {&c->point, "point", NN_INT32, o->inducing, true},
         {&c->target, "target", NN_REAL, n * o->future * 2, g->use.losses},
+        {&c->place, "place", NN_REAL, n * 2, g->use.losses && o->losses.collision > 0},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         *all[i].tensor = all[i].wanted

@@ -37,21 +37,20 @@ static enum yp_status put_indices(struct graph *g, int tensor, const int32_t *va
                           count * sizeof *values);
 }
 
-/* The first features of each node. */
-static enum yp_status put_nodes(struct graph *g, const float *node)
+/* The first so many features of each node. */
+static enum yp_status put_nodes(struct graph *g, int tensor, size_t features, const float *node)
 {
-    const size_t features = g->o.features, rows = CHUNK / GRAPH_FEATURES;
-    const enum nn_type type = nn_model_type(g->model, g->constants.node);
+    const size_t rows = CHUNK / GRAPH_FEATURES;
+    const enum nn_type type = nn_model_type(g->model, tensor);
+    char *to = nn_model_value(g->model, tensor);
     float some[CHUNK];
     enum yp_status status = YP_OK;
     for (size_t at = 0; at < g->nodes && status == YP_OK; at += rows) {
         const size_t count = g->nodes - at < rows ? g->nodes - at : rows;
         for (size_t i = 0; i < count * features; i++)
             some[i] = node[(at + i / features) * GRAPH_FEATURES + i % features];
-        status = put(g,
-                     (char *)nn_model_value(g->model, g->constants.node) +
-                         at * features * nn_type_bytes(type),
-                     type, some, false, count * features);
+        status =
+            put(g, to + at * features * nn_type_bytes(type), type, some, false, count * features);
     }
     return status;
 }
@@ -132,7 +131,9 @@ static enum yp_status put_batch(struct graph *g, const struct graph_batch *b)
                    {c->source, b->source, e},
                    {c->outgoing, b->outgoing, n + 1},
                    {c->end, b->end, e}};
-    enum yp_status status = put_nodes(g, b->node);
+    enum yp_status status = put_nodes(g, c->node, g->o.features, b->node);
+    if (status == YP_OK && c->place >= 0)
+        status = put_nodes(g, c->place, 2, b->node);
     for (size_t i = 0; i < sizeof reals / sizeof *reals && status == YP_OK; i++)
         if (reals[i].tensor >= 0)
             status = put_reals(g, reals[i].tensor, reals[i].values, reals[i].count);
