@@ -1,6 +1,7 @@
-/* Random words and normals, bound by arithmetic or by the memory they are written to. */
+/* Random words and normals, bound by arithmetic or by the memory they are written to; plays. */
 #include "base/random/stream.h"
 #include "suites/scene_work.h"
+#include "synth/plays/csv.h"
 #include "synth/scene/purpose.h"
 
 #include <omp.h>
@@ -84,4 +85,30 @@ YP_TEST(synth, words_near, .tags = "perf small", .axes = YP_AXES(THREADS),
 YP_TEST(synth, normals_near, .tags = "perf small", .axes = YP_AXES(THREADS))
 {
     fill(t, NORMALS, NEAR * (size_t)yp_int(t, "threads"), true);
+}
+
+/* ---- plays ---- */
+
+/* Plays of 22 players as arrays, and as rows of a file in a near cache. No floor: neither
+ * arithmetic nor memory bounds them, so a rate is one of this machine, which baselines hold. */
+YP_TEST(synth, plays, .tags = "perf small")
+{
+    enum { PLAYS = 16, FRAMES = 50, PLAYERS = 22 };
+    const struct synth_plays spec = {.seed = 8, .frames = FRAMES};
+    struct synth_play *play = yp_alloc_host(t, sizeof *play);
+    char *rows = yp_alloc_host(t, (size_t)FRAMES * PLAYERS * SYNTH_PLAY_ROW);
+    enum yp_status status = YP_OK;
+    yp_measure (t, "make", .items = PLAYS * FRAMES * PLAYERS, .unit = "rows", .threads = 1)
+        for (uint64_t i = 0; i < PLAYS && status == YP_OK; i++) {
+            status = synth_play_make(&spec, 1, i, play);
+            yp_keep(play);
+        }
+    yp_ok(t, status);
+    size_t bytes = synth_play_rows(play, rows);
+    yp_measure (t, "rows", .items = FRAMES * PLAYERS, .unit = "rows", .bytes = (double)bytes,
+                .threads = 1) {
+        synth_play_rows(play, rows);
+        yp_keep(rows);
+    }
+    yp_data_hash(t, yp_hash_f32(0, play->x, (size_t)FRAMES * PLAYERS));
 }
