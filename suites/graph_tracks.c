@@ -58,3 +58,61 @@ char *graph_tracks_read_file(struct yp_case *t, const char *directory, const cha
     text[got] = '\0';
     return text;
 }
+
+void graph_told_text(void *arg, const char *text)
+{
+    struct graph_told *told = arg;
+    if (told->count++ == 0)
+        snprintf(told->first, sizeof told->first, "%s", text);
+}
+
+void graph_told_progress(void *arg, size_t done, size_t all, double seconds_left)
+{
+    struct graph_told *told = arg;
+    told->progress += done == all;
+    told->left = seconds_left;
+}
+
+const struct graph_batch *graph_tracks_batch(struct yp_case *t, const struct graph_data *data,
+                                             const struct graph_augmentation *augmentation)
+{
+    const size_t count = graph_data_count(data), bytes = graph_data_batch_bytes(data, count);
+    uint32_t *graphs = yp_alloc_host(t, (count + 1) * sizeof *graphs);
+    void *block = yp_alloc_host(t, bytes);
+    for (size_t i = 0; i < count; i++)
+        graphs[i] = (uint32_t)i;
+    yp_ok(t, graph_data_read(data, graphs, count, augmentation, block, bytes));
+    return block;
+}
+
+uint64_t graph_batch_hash(const struct graph_batch *b)
+{
+    const size_t g = b->graphs, n = b->nodes, e = b->edges;
+    const struct {
+        const void *array;
+        size_t words;
+    } arrays[] = {{b->id, 2 * g},
+                  {b->first, g + 1},
+                  {b->frame, g},
+                  {b->formation, g},
+                  {b->alignment, g},
+                  {b->context, g * GRAPH_CONTEXT},
+                  {b->coverage, g},
+                  {b->node, n * GRAPH_FEATURES},
+                  {b->role, n},
+                  {b->side, n},
+                  {b->motion, n * b->history * GRAPH_MOTION},
+                  {b->target, n * b->future * 2},
+                  {b->counts, n},
+                  {b->incoming, n + 1},
+                  {b->source, e},
+                  {b->edge, e * GRAPH_EDGE_FEATURES},
+                  {b->outgoing, n + 1},
+                  {b->end, e}};
+    uint64_t hash = 0, first = 0;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        hash += yp_hash_f32(first, arrays[i].array, arrays[i].words);
+        first += arrays[i].words + 1;
+    }
+    return hash;
+}

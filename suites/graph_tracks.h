@@ -1,7 +1,7 @@
 /* Files of tracking data for cases, made of synthetic plays. */
 #pragma once
 
-#include "models/graph/tracks.h"
+#include "models/graph/data.h"
 #include "synth/plays/csv.h"
 
 #include <yieldpoint/yieldpoint.h>
@@ -16,3 +16,18 @@ void graph_tracks_write_file(struct yp_case *t, const char *directory, const cha
 /* One that was written; the case's. Its text ends with a NUL. */
 char *graph_tracks_read_file(struct yp_case *t, const char *directory, const char *name,
                              size_t *bytes);
+
+/* What a data set did beside its work: how often it told of something, and the first text. */
+struct graph_told {
+    size_t count, progress;
+    double left; /* seconds, that it said last */
+    char first[512];
+};
+void graph_told_text(void *arg, const char *text);
+void graph_told_progress(void *arg, size_t done, size_t all, double seconds_left);
+
+/* All graphs of a data set, in one batch of the case's memory. */
+const struct graph_batch *graph_tracks_batch(struct yp_case *t, const struct graph_data *data,
+                                             const struct graph_augmentation *augmentation);
+/* A number that all arrays of a batch make. */
+uint64_t graph_batch_hash(const struct graph_batch *batch);

@@ -1,6 +1,7 @@
 /* Plays from files of tracking data. */
 #include "models/graph/tracks.h"
 
+#include "models/data/cache.h"
 #include "models/data/csv.h"
 
 #include "base/numbers/sort.h"
@@ -722,27 +723,67 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct name *)a)->path, ((const struct name *)b)->path);
 }
 
-static enum yp_status read_all(struct graph_tracks *f, const char *directory)
+/* The files of weeks, by their paths, and the one that says what plays are. */
+static enum yp_status list_files(struct graph_tracks *f, const char *directory,
+                                 char summary[YPI_PATH_MAX])
 {
-    char path[YPI_PATH_MAX + 32];
     enum yp_status status = list_weeks(f, directory, "");
     if (status == YP_OK)
         status = list_weeks(f, directory, "/train");
-    if (status == YP_OK && f->names.count == 0)
+    if (status != YP_OK)
+        return status;
+    if (f->names.count == 0)
         return yp_set_error(YP_IO,
                             "%s: has no files of weeks, such as input_2023_w%02d.csv or "
                             "train/input_2023_w%02d.csv",
                             directory, f->reading.week > 0 ? f->reading.week : 1,
                             f->reading.week > 0 ? f->reading.week : 1);
-    snprintf(path, sizeof path, "%s/supplementary_data.csv", directory);
+    qsort(f->names.data, f->names.count, sizeof(struct name), by_path);
+    if (snprintf(summary, YPI_PATH_MAX, "%s/supplementary_data.csv", directory) >= YPI_PATH_MAX)
+        return yp_set_error(YP_INVALID, "%s: the path is too long", directory);
+    return YP_OK;
+}
+
+static enum yp_status read_all(struct graph_tracks *f, const char *directory)
+{
+    char summary[YPI_PATH_MAX];
+    enum yp_status status = list_files(f, directory, summary);
     if (status == YP_OK)
-        status = read_file(f, path, summary_columns,
+        status = read_file(f, summary, summary_columns,
                            sizeof summary_columns / sizeof *summary_columns, read_summary);
-    tell_rest(f, path);
-    if (status == YP_OK)
-        qsort(f->names.data, f->names.count, sizeof(struct name), by_path);
+    tell_rest(f, summary);
     for (size_t i = 0; i < f->names.count && status == YP_OK; i++)
         status = read_week(f, ((struct name *)f->names.data)[i].path);
+    return status;
+}
+
+static enum yp_status hash_file(const char *path, uint64_t *hash)
+{
+    struct data_csv csv;
+    const enum yp_status status = data_csv_open(&csv, path, NULL, 0);
+    if (status != YP_OK)
+        return status;
+    *hash = data_cache_hash(*hash, csv.data, csv.size);
+    data_csv_close(&csv);
+    return YP_OK;
+}
+
+enum yp_status graph_tracks_hash(const char *directory, const struct graph_reading *reading,
+                                 uint64_t *hash)
+{
+    char summary[YPI_PATH_MAX];
+    struct graph_tracks listed = {.device = yp_device_cpu(), .reading = *reading};
+    const int64_t how[] = {reading->week, reading->skip_bad_rows};
+    enum yp_status status = list_files(&listed, directory, summary);
+    *hash = data_cache_hash(*hash, how, sizeof how);
+    if (status == YP_OK)
+        status = hash_file(summary, hash);
+    for (size_t i = 0; i < listed.names.count && status == YP_OK; i++) {
+        const char *path = ((const struct name *)listed.names.data)[i].path;
+        *hash = data_cache_hash(*hash, path + strlen(directory), strlen(path + strlen(directory)));
+        status = hash_file(path, hash);
+    }
+    drop(listed.device, &listed.names);
     return status;
 }
 

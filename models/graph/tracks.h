@@ -33,6 +33,10 @@ struct graph_tracks *graph_tracks_read(struct yp_device *device, const char *dir
                                        const struct graph_reading *reading);
 void graph_tracks_free(struct graph_tracks *tracks); /* NULL is allowed */
 
+/* Goes on with a hash of what graph_tracks_read() reads: names, bytes, and how. */
+enum yp_status graph_tracks_hash(const char *directory, const struct graph_reading *reading,
+                                 uint64_t *hash);
+
 struct graph_tracks_seen {
     size_t plays, files, bytes; /* plays that are there; files of weeks, and what all files have */
     size_t rows, bad_rows;      /* of weeks */

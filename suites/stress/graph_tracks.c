@@ -1,8 +1,9 @@
 /* Plays from files of tracking data. */
 #include "suites/graph_tracks.h"
 
-#include "base/numbers/splitmix.h"
 #include "models/data/csv.h"
+
+#include "base/numbers/splitmix.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -90,21 +91,10 @@ static void change_form(struct yp_case *t, const char *name, const struct form *
 
 /* -- plays ------------------------------------------------------------------------------------- */
 
-struct told {
-    size_t count;
-    char first[512];
-};
-
-static void tell(void *arg, const char *text)
+static struct graph_tracks *read_tracks(struct yp_case *t, bool skip, struct graph_told *told)
 {
-    struct told *told = arg;
-    if (told->count++ == 0)
-        snprintf(told->first, sizeof told->first, "%s", text);
-}
-
-static struct graph_tracks *read_tracks(struct yp_case *t, bool skip, struct told *told)
-{
-    const struct graph_reading reading = {.skip_bad_rows = skip, .tell = tell, .arg = told};
+    const struct graph_reading reading = {
+        .skip_bad_rows = skip, .tell = graph_told_text, .arg = told};
     return graph_tracks_read(yp_device_cpu(), yp_tmp_path(t), &reading);
 }
 
@@ -172,7 +162,7 @@ YP_TEST(graph_tracks, forms, .tags = "stress small", .parallel = true,
                               all || strcmp(is, "by_frame") == 0};
     struct synth_play *play = yp_alloc_host(t, sizeof *play);
     struct graph_tracks_seen seen;
-    struct told told = {0};
+    struct graph_told told = {0};
     graph_tracks_write(t, yp_tmp_path(t), &spec, WEEKS, PLAYS);
     change_form(t, "supplementary_data.csv", &form);
     change_form(t, "input_2023_w01.csv", &form);
@@ -206,18 +196,18 @@ YP_TEST(graph_tracks, forms, .tags = "stress small", .parallel = true,
     "receiver_alignment,defenders_in_the_box,team_coverage_man_zone\n"
 
 static struct graph_tracks *read_rows(struct yp_case *t, const char *summary, const char *rows,
-                                      bool skip, struct told *told)
+                                      bool skip, struct graph_told *told)
 {
     graph_tracks_write_file(t, yp_tmp_path(t), "supplementary_data.csv", summary, strlen(summary));
     graph_tracks_write_file(t, yp_tmp_path(t), "input_2023_w01.csv", rows, strlen(rows));
-    *told = (struct told){0};
+    *told = (struct graph_told){0};
     return read_tracks(t, skip, told);
 }
 
 /* What is missing, and what the reader makes of it. */
 YP_TEST(graph_tracks, missing, .tags = "stress small", .parallel = true)
 {
-    struct told told;
+    struct graph_told told;
     struct graph_tracks_seen seen;
     struct graph_tracks *tracks =
         read_rows(t,
@@ -292,7 +282,7 @@ YP_TEST(graph_tracks, bad_rows, .tags = "stress small", .parallel = true)
         {"1,10,7,2,\"right,210,Offense,Passer,11,20,1,2,3,4\n", "w01.csv:4: a quote has no end"},
     };
     char rows[1024];
-    struct told told;
+    struct graph_told told;
     struct graph_tracks_seen seen;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const bool last = strchr(bad[i].row, '"') != NULL;
@@ -391,7 +381,7 @@ YP_TEST(graph_tracks, many_bad_rows, .tags = "stress small", .parallel = true)
 {
     static const char bad[] = "1,10,3,q,,,\n";
     char rows[2048] = NAMES "1,10,3,1,right,210,Offense,Passer,11,20,1,2,3,4\n";
-    struct told told;
+    struct graph_told told;
     for (size_t i = 0, end = strlen(rows); i < 100; i++)
         memcpy(rows + end + i * (sizeof bad - 1), bad, sizeof bad);
     struct graph_tracks *tracks =
@@ -416,7 +406,7 @@ YP_TEST(graph_tracks, refused, .tags = "stress small", .parallel = true)
         {SUMMARY "1,2,N,,,,,,\n1,2,N,,,,,,\n", NAMES, "data.csv:3: game 1 play 2 is there twice"},
         {SUMMARY "1,2,N,first,,,,,\n", NAMES, "data.csv:2: down is 'first': must be a number"},
     };
-    struct told told;
+    struct graph_told told;
     struct graph_tracks *tracks = read_tracks(t, false, &told);
     yp_expect(t, tracks == NULL && strstr(yp_last_error(), "has no files of weeks, such as input_"),
               "%s", yp_last_error());
@@ -439,7 +429,7 @@ static enum yp_status attempt(struct yp_case *t, void *arg)
 YP_TEST(graph_tracks, without_memory, .tags = "stress small", .parallel = true)
 {
     const struct synth_plays spec = {.seed = yp_seed(t), .players = 4, .frames = 16};
-    struct told told = {0};
+    struct graph_told told = {0};
     graph_tracks_write(t, yp_tmp_path(t), &spec, 1, 2);
     yp_refuse_each(t, yp_device_cpu(), attempt, &told);
 }
