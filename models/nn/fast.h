@@ -183,6 +183,9 @@ static inline void nn_merge(double *sums, size_t chunks, size_t width)
 size_t nn_columns_bytes(size_t n, size_t c);
 void nn_columns(const void *x, bool bf16, size_t n, size_t c, double *sums);
 
+/* Adds the column sums of x (rows, c) to sums (c), by the calling thread. */
+void nn_add_columns(const void *x, bool bf16, size_t rows, size_t c, double *sums);
+
 /* The gradient of tensor i (count), unless it is not wanted, becomes these sums, or they are added.
  */
 void nn_put_sums(const struct nn_call *call, int i, const double *sums, size_t count);

@@ -17,6 +17,7 @@
     OPERATOR(dropout) \
     OPERATOR(edge_pair) \
     OPERATOR(embedding) \
+    OPERATOR(feed_forward) \
     OPERATOR(gate) \
     OPERATOR(gather) \
     OPERATOR(gatv2) \

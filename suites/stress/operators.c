@@ -93,6 +93,7 @@ static const struct {
     {"convolution", {"far, ReLU", .size = {1, 9, 9, 4, 4, 7, 7, 5, 6}, .setting = {2, 2, 1}}},
     {"transposed_convolution",
      {"lines, GELU", .size = {2, 28, 30, 14, 15, 4, 4, 3, 32}, .setting = {2, 1, 2}}},
+    {"feed_forward", {"chunks", .size = {9, 60, 16, 32, 5, 2}, .setting = {0.5, 2}}},
     {"linear_int8", {"rows", .size = {5, 300, 7}}},
     {"linear", {"tiles", .size = {130, 67, 33}}},
     {"matmul", {"tiles", .size = {65, 129, 17}}},

@@ -1,84 +1,35 @@
-/* y (n, r, c) = x m with m = 1 / (1 - rate), or 0 with the probability `rate` (Srivastava et al.,
- * "Dropout", 2014). m of an element is a function of its row's key (n, 2), the lower 32 bits first,
- * of the layer and of its place in the row (r, c): word `place` of the stream with that key as seed
- * and that layer as subsequence (base/random/philox.h) is at least rate 2^32. So it does not matter
- * which rows a batch has, and the vjp, dx = dy m, makes the same m again. `whole` = 1: word 0
- * decides for the row ("stochastic depth": Huang et al., 2016). */
+/* y (n, r, c) = x m, with a mask m of 0 and 1 / (1 - rate) (Srivastava et al., "Dropout", 2014)
+ * that drop.h makes of row's keys (n, 2). dx = dy m, by the same mask, which is made again. With
+ * the setting whole = 1 a row's elements have the same m ("stochastic depth": Huang et al., 2016).
+ */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/dropout.c"
 enum { X, KEY, Y };
 enum { N, R, C, K };
-enum { RATE, LAYER, WHOLE };
-#include "base/random/philox.h"
+#include "models/nn/drop.h"
 #include "models/nn/operator.h"
 
-/* Words below it are of elements that are left out. */
-static uint32_t threshold(const struct nn_shape *shape)
+static struct nn_drop drop_of(const struct nn_call *call)
 {
-    return (uint32_t)(shape->setting[RATE] * 0x1p32);
+    const double *setting = call->shape->setting;
+    return (struct nn_drop){setting[0], (uint64_t)setting[1], call->value[KEY], setting[2] != 0};
 }
 
-static struct ypi_stream stream_of(const struct nn_call *call, size_t row)
-{
-    const int32_t *key = (const int32_t *)call->value[KEY] + 2 * row;
-    return (struct ypi_stream){(uint64_t)(uint32_t)key[1] << 32 | (uint32_t)key[0],
-                               (uint64_t)call->shape->setting[LAYER]};
-}
-
-#include "base/random/stream.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
 
-enum { WORDS = 1024 }; /* that are made at once */
-
-/* y = x m, or y + x m. A NaN stays one where m is 0, too. */
-NN_LOOPS keep_loops(bool bf16, const void *x, const uint32_t *word, uint32_t least, float factor,
-                    size_t n, bool add, void *restrict y)
-{
-    for (size_t i = 0; i < n; i++) {
-        const float value = nn_get(x, i, bf16) * (word[i] >= least ? factor : 0);
-        nn_put(y, i, add ? nn_get(y, i, bf16) + value : value, bf16);
-    }
-}
-NN_TYPED_KERNEL(keep,
-                (const void *x, const uint32_t *word, uint32_t least, float factor, size_t n,
-                 bool add, void *y),
-                (x, word, least, factor, n, add, y))
-
-/* Of one row. */
-static void drop(const struct nn_call *call, bool bf16, size_t row, const void *from, bool add,
-                 void *to)
-{
-    const size_t *size = call->shape->size, count = size[R] * size[C];
-    const float factor = (float)(1 / (1 - call->shape->setting[RATE]));
-    const struct ypi_stream stream = stream_of(call, row);
-    keep_kernel *keep = best_keep(bf16);
-    uint32_t word[WORDS] = {0};
-    if (call->shape->setting[WHOLE] != 0) {
-        ypi_random_words(YPI_LEVEL_AUTO, stream, 0, 1, word);
-        for (size_t i = 1; i < WORDS; i++)
-            word[i] = word[0];
-    }
-    for (size_t at = 0; at < count; at += WORDS) {
-        const size_t n = nn_least(WORDS, count - at), place = row * count + at;
-        if (call->shape->setting[WHOLE] == 0)
-            ypi_random_words(YPI_LEVEL_AUTO, stream, at, n, word);
-        keep(nn_from(from, place, bf16), word, threshold(call->shape), factor, n, add,
-             nn_from(to, place, bf16));
-    }
-}
-
 static enum yp_status drop_all(const struct nn_call *call, bool bf16, const void *from, bool add,
                                void *to)
 {
-    const size_t *size = call->shape->size;
-    const double rate = call->shape->setting[RATE];
-    if (!(rate >= 0 && rate < 1))
-        return yp_set_error(YP_INVALID, "dropout: rate is %g: must be at least 0 and below 1",
-                            rate);
-    NN_PARALLEL_FOR(size[N] * size[R] * size[C] > NN_CHUNK, i, size[N], 1,
-                    drop(call, bf16, i, from, add, to));
+    const size_t *size = call->shape->size, count = size[R] * size[C];
+    const struct nn_drop drop = drop_of(call);
+    const enum yp_status status = nn_check_drop("dropout", &drop);
+    if (status != YP_OK)
+        return status;
+    NN_PARALLEL_FOR(size[N] * count > NN_CHUNK, i, size[N], 1,
+                    nn_drop(&drop, i, 0, bf16, nn_from(from, i * count, bf16), count, add,
+                            nn_from(to, i * count, bf16)));
     return YP_OK;
 }
 
@@ -101,8 +52,7 @@ static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     const size_t *size = shape->size;
     (void)pass;
-    return (double)(size[N] * size[R] * size[C]) *
-           (shape->setting[WHOLE] != 0 ? 1 : 1 + 10 * 6 / 4);
+    return (double)(size[N] * size[R] * size[C]) * (shape->setting[2] != 0 ? 1 : 1 + 10 * 6 / 4);
 }
 
 const struct nn_operator nn_dropout = {
@@ -129,15 +79,10 @@ const struct nn_operator nn_dropout = {
 static void NAME(drop)(const struct nn_call *call, const REAL *from, REAL *to)
 {
     const size_t *size = call->shape->size, count = size[R] * size[C];
-    const REAL factor = 1 / (1 - (REAL)call->shape->setting[RATE]);
+    const struct nn_drop drop = drop_of(call);
     for (size_t i = 0; i < size[N]; i++)
-        for (size_t k = 0; k < count; k++) {
-            uint32_t words[4];
-            const size_t place = call->shape->setting[WHOLE] != 0 ? 0 : k;
-            ypi_philox_block(stream_of(call, i), place / 4, words);
-            to[i * count + k] =
-                from[i * count + k] * (words[place % 4] >= threshold(call->shape) ? factor : 0);
-        }
+        for (size_t k = 0; k < count; k++)
+            to[i * count + k] = from[i * count + k] * (REAL)nn_drop_factor(&drop, i, k);
 }
 
 static void NAME(forward)(const struct nn_call *call)
