@@ -139,15 +139,18 @@ static int add(struct graph *g, int x, int delta, size_t count)
     return step(g, &nn_add, (struct nn_shape){.size = {count}}, (int[]){x, delta});
 }
 
-/* Rows x (n, r, c), each with a key. Every call is a site with masks of its own. */
+/* Rows x (n, r, c), each with a key. Every call is a site with masks of its own. Where nothing is
+ * left out the step is there for a gradient alone: a sum gives its terms one cotangent, which a
+ * term that adds to the other's must not read any more. */
 static int drop(struct graph *g, int x, int key, size_t n, size_t r, size_t c, double rate,
                 bool whole)
 {
     const int site = g->drops++;
-    if (!g->use.drops || rate == 0)
+    const bool drops = g->use.drops && rate > 0;
+    if (!drops && !g->use.gradient)
         return x;
     return step(g, &nn_dropout,
-                (struct nn_shape){.size = {n, r, c, 2}, .setting = {rate, site, whole}},
+                (struct nn_shape){.size = {n, r, c, 2}, .setting = {drops ? rate : 0, site, whole}},
                 (int[]){x, key});
 }
 
@@ -274,6 +277,20 @@ static int see_scene(struct graph *g, int x)
 
 /* -- decoder ----------------------------------------------------------------------------------- */
 
+/* linear2(dropout(relu(linear1(x)))) of the decoder's rows. */
+static int feed(struct graph *g, int x)
+{
+    const struct graph_options *o = &g->o;
+    const size_t d = o->hidden;
+    int inputs[] = {x, 0, 0, 0, 0, g->constants.key};
+    for (int i = 1; i < 5; i++)
+        inputs[i] = take(g, 1).tensor[0];
+    return step(g, &nn_feed_forward,
+                (struct nn_shape){.size = {g->nodes, o->modes * o->future, d, 4 * d, d, 2},
+                                  .setting = {g->use.drops ? o->dropout : 0, g->drops++}},
+                inputs);
+}
+
 /* Rows (nodes, modes, future) of an encoder block whose norms come last. */
 static int block(struct graph *g, int x)
 {
@@ -289,9 +306,7 @@ static int block(struct graph *g, int x)
     y = linear(g, y, n, d, d);
     y = drop(g, y, g->constants.key, g->nodes, o->modes * o->future, d, o->dropout, false);
     x = norm(g, add(g, x, y, n * d), n);
-    y = relu(g, linear(g, x, n, 4 * d, d), n * 4 * d);
-    y = drop(g, y, g->constants.key, g->nodes, o->modes * o->future, 4 * d, o->dropout, false);
-    y = linear(g, y, n, d, 4 * d);
+    y = feed(g, x);
     y = drop(g, y, g->constants.key, g->nodes, o->modes * o->future, d, o->dropout, false);
     return norm(g, add(g, x, y, n * d), n);
 }
@@ -364,7 +379,7 @@ static void name_constants(struct graph *g)
         {&c->role, "role", NN_INT32, n, true},
         {&c->side, "side", NN_INT32, n, true},
         {&c->motion, "motion", NN_REAL, n * o->history * GRAPH_MOTION, true},
-        {&c->key, "key", NN_INT32, 2 * n, g->use.drops},
+        {&c->key, "key", NN_INT32, 2 * n, true},
         {&c->frame, "frame", NN_INT32, graphs, true},
         {&c->formation, "formation", NN_INT32, graphs, true},
         {&c->alignment, "alignment", NN_INT32, graphs, true},
@@ -376,7 +391,7 @@ static void name_constants(struct graph *g)
         {&c->edge, "edge", NN_REAL, e * GRAPH_EDGE_FEATURES, true},
         {&c->outgoing, "outgoing", NN_INT32, n + 1, true},
         {&c->end, "end", NN_INT32, e, true},
-        {&c->edge_key, "edge key", NN_INT32, 2 * e, g->use.drops},
+        {&c->edge_key, "edge key", NN_INT32, 2 * e, g->use.drops || g->use.gradient},
         {&c->point, "point", NN_INT32, o->inducing, true},
         {&c->target, "target", NN_REAL, n * o->future * 2, g->use.losses},
         {&c->place, "place", NN_REAL, n * 2, g->use.losses && o->losses.collision > 0},

@@ -96,12 +96,13 @@ static enum yp_status put_keys(struct graph *g, const struct graph_batch *batch)
                 child(child(g->use.seed, batch->id[b]), (uint64_t)(i - batch->first[b]));
             if (status == YP_OK)
                 status = append(&nodes, key);
-            for (int32_t k = batch->outgoing[i]; k < batch->outgoing[i + 1] && status == YP_OK; k++)
+            for (int32_t k = batch->outgoing[i];
+                 edges.tensor >= 0 && k < batch->outgoing[i + 1] && status == YP_OK; k++)
                 status = append(&edges, child(key, (uint64_t)(batch->end[k] - batch->first[b])));
         }
     if (status == YP_OK)
         status = flush(&nodes);
-    return status == YP_OK ? flush(&edges) : status;
+    return status == YP_OK && edges.tensor >= 0 ? flush(&edges) : status;
 }
 
 static enum yp_status put_batch(struct graph *g, const struct graph_batch *b)
@@ -142,7 +143,7 @@ static enum yp_status put_batch(struct graph *g, const struct graph_batch *b)
     for (int32_t i = 0; i < (int32_t)g->o.inducing && status == YP_OK; i++)
         status = yp_device_copy(g->o.device, (int32_t *)nn_model_value(g->model, c->point) + i, &i,
                                 sizeof i);
-    return status == YP_OK && g->use.drops ? put_keys(g, b) : status;
+    return status == YP_OK ? put_keys(g, b) : status;
 }
 
 /* -- shares of the loss ------------------------------------------------------------------------ */

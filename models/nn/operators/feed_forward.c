@@ -30,7 +30,7 @@ enum { CHUNK = 1 << 16, CHUNK_BF16 = 1 << 19, ROWS = 256 };
 static size_t chunk_of(const size_t *size, bool bf16)
 {
     const size_t rows = nn_most(ROWS, nn_rows(size[F], bf16 ? CHUNK_BF16 : CHUNK));
-    return nn_least(size[N] * size[R], rows);
+    return nn_most(1, nn_least(size[N] * size[R], rows));
 }
 
 /* The slopes at hidden become those at what relu was given. */
