@@ -68,10 +68,11 @@ def check_stored(tap, program):
                       f"stored: week {number} has its plays")
             tap.check(len(there) == 3 * 4 * 16 and len({(r["play_id"], r["nfl_id"], r["frame_id"]) for r in there})
                       == len(there), f"stored: week {number} has a row for each player and frame", len(there))
-        for more in (["--threads=1"], ["--threads=7"]):
-            run(program, "plays", "--output=again", "--force", "--weeks=2", *SMALL, "--seed=7", *more, cwd=folder)
-            again = contents(os.path.join(folder, "again"))
-            tap.check(again == contents(os.path.join(folder, "d")), f"stored: the same again, {more[0]}")
+        made = {}
+        for threads in (1, 2, 7):  # several pieces of a week for each
+            run(program, "plays", f"--output=t{threads}", "--plays=100", f"--threads={threads}", cwd=folder)
+            made[threads] = contents(os.path.join(folder, f"t{threads}"))
+        tap.check(len(made[1]) == 2 and made[1] == made[2] == made[7], "stored: the same by any number of threads")
         run(program, "plays", "--output=other", *SMALL, "--seed=8", cwd=folder)
         tap.check(contents(folder)[f"other/{week(1)}"] != found[f"d/{week(1)}"], "stored: another seed, other plays")
         done = run(program, "plays", "--output=m", "--plays=40", "--missing=0.5", "--quiet", cwd=folder)
@@ -151,12 +152,18 @@ def check_ini(tap, program):
 
 
 def check_full(tap, program):
+    def limited(*words):
+        return Started(program, "plays", "--output=d", "--plays=100", *words, cwd=folder, preexec_fn=lambda:
+                       resource.setrlimit(resource.RLIMIT_FSIZE, (3000000, 3000000))).wait()
     with place() as folder:
-        started = Started(program, "plays", "--output=d", "--plays=100", cwd=folder, preexec_fn=lambda:
-                          resource.setrlimit(resource.RLIMIT_FSIZE, (3000000, 3000000)))
-        done = started.wait()
+        done = limited()
         tap.check(done.code == FILE and re.search(r"w01.csv: cannot be written at byte \d+: File too large", done.err)
                   and contents(folder) == {}, "full: it leaves nothing", (done, sorted(contents(folder))))
+        run(program, "plays", "--output=d", *SMALL, cwd=folder)
+        before = contents(folder)
+        done = limited("--force")
+        tap.check(done.code == FILE and contents(folder) == {f"d/{week(1)}": before[f"d/{week(1)}"]},
+                  "full: with --force no summary of other plays stays", (done, sorted(contents(folder))))
 
 
 def check_killed(tap, program):
