@@ -7,7 +7,8 @@
  *     u = (x - mean x) / a,  v = (y - mean y) / b,  q = 1 - r^2 + ridge
  *
  * share (n, k), the part of each mode in that sum, is saved. The square is taken as (u - r v)^2 +
- * (1 - r) (1 + r) v^2, which loses nothing where r is near 1. With w = share softmax / (softmax +
+ * (1 - r) (1 + r) v^2, and u - r v as (u - v) + (1 - r) v, or (u + v) - (1 + r) v where r is
+ * negative, which lose nothing where r is near 1 or -1. With w = share softmax / (softmax +
  * floor), dlogit = (softmax sum w - w) dloss; gradients of d are weighed by -share dloss. */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/mixture_nll.c"
@@ -19,6 +20,13 @@ enum { N, K, T, C, D };
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
 
+/* u - r v. */
+static inline float without(float u, float v, float r)
+{
+    float near = r < 0 ? -1 : 1;
+    return (u - near * v) + (near - r) * v;
+}
+
 /* The sum of the densities' logarithms of a mode. */
 static inline float likelihood(const float *p, const float *target, size_t t, float ridge)
 {
@@ -27,7 +35,7 @@ static inline float likelihood(const float *p, const float *target, size_t t, fl
     for (size_t i = 0; i < t; i++) {
         float a = p[5 * i + 2], b = p[5 * i + 3], r = p[5 * i + 4];
         float u = (target[2 * i] - p[5 * i]) / a, v = (target[2 * i + 1] - p[5 * i + 1]) / b;
-        float bare = (1 - r) * (1 + r), q = bare + ridge, along = u - r * v;
+        float bare = (1 - r) * (1 + r), q = bare + ridge, along = without(u, v, r);
         sum -= (along * along + bare * v * v) / (2 * q) + nn_log(a * b) + nn_log(q) / 2;
     }
     return sum - (float)LN_2_PI * (float)t;
@@ -75,7 +83,8 @@ static inline void mode_slopes(const float *p, const float *target, size_t t, fl
     for (size_t i = 0; i < t; i++) {
         float a = p[5 * i + 2], b = p[5 * i + 3], r = p[5 * i + 4];
         float u = (target[2 * i] - p[5 * i]) / a, v = (target[2 * i + 1] - p[5 * i + 1]) / b;
-        float bare = (1 - r) * (1 + r), q = bare + ridge, along = u - r * v, across = v - r * u;
+        float bare = (1 - r) * (1 + r), q = bare + ridge, along = without(u, v, r),
+              across = without(v, u, r);
         float square = along * along + bare * v * v;
         float dx = weight * along / (q * a), dy = weight * across / (q * b);
         float da = weight * (u * along / q - 1) / a, db = weight * (v * across / q - 1) / b;
@@ -190,6 +199,11 @@ const struct nn_operator nn_mixture_nll = {
 };
 
 #else
+static REAL NAME(without)(REAL u, REAL v, REAL r)
+{
+    return r < 0 ? (u + v) - (1 + r) * v : (u - v) + (1 - r) * v;
+}
+
 /* The sum of the densities' logarithms of a mode; its gradients, weighed, are written to dp and
  * taken from dtarget unless dp is NULL. */
 static REAL NAME(mode)(const REAL *p, const REAL *target, size_t t, REAL ridge, REAL weight,
@@ -200,14 +214,15 @@ static REAL NAME(mode)(const REAL *p, const REAL *target, size_t t, REAL ridge, 
         const REAL a = p[2], b = p[3], r = p[4];
         const REAL u = (target[0] - p[0]) / a, v = (target[1] - p[1]) / b;
         const REAL bare = (1 - r) * (1 + r), q = bare + ridge;
-        const REAL square = (u - r * v) * (u - r * v) + bare * v * v;
+        const REAL along = NAME(without)(u, v, r), across = NAME(without)(v, u, r);
+        const REAL square = along * along + bare * v * v;
         sum += -square / (2 * q) - log(a) - log(b) - log(q) / 2 - (REAL)LN_2_PI;
         if (dp == NULL)
             continue;
-        dp[0] = weight * (u - r * v) / (q * a);
-        dp[1] = weight * (v - r * u) / (q * b);
-        dp[2] = weight * (u * (u - r * v) / q - 1) / a;
-        dp[3] = weight * (v * (v - r * u) / q - 1) / b;
+        dp[0] = weight * along / (q * a);
+        dp[1] = weight * across / (q * b);
+        dp[2] = weight * (u * along / q - 1) / a;
+        dp[3] = weight * (v * across / q - 1) / b;
         dp[4] = weight * (u * v + r - r * square / q) / q;
         dtarget[0] -= dp[0];
         dtarget[1] -= dp[1];

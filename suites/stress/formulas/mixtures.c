@@ -18,8 +18,11 @@ static const double correlations[] = {-1, -0.9999999, -0.999, -0.6, 0, 0.6, 0.99
 static const double distances[] = {-6, -1, -1e-3, 0, 1e-2, 0.7, 4};
 static const double logits[] = {-90, -20, -1, 0, 0.5, 30};
 
-#define ANY(list_, seed_) \
-    (list_)[(size_t)(ypi_seed_uniform(seed_) * (double)(sizeof(list_) / sizeof *(list_)))]
+#define ANY(list_, seed_) any(list_, sizeof(list_) / sizeof *(list_), seed_)
+static double any(const double *list, size_t count, struct ypi_seed *seed)
+{
+    return list[(size_t)(ypi_seed_uniform(seed) * (double)count)];
+}
 
 static void set(struct nn_point *p, struct yp_case *t, int i, size_t at, double value)
 {
@@ -33,7 +36,8 @@ static void set(struct nn_point *p, struct yp_case *t, int i, size_t at, double 
                             narrow ? (const void *)&half : (const void *)&rounded, bytes));
 }
 
-/* A single mode is anywhere. Several have shares that float tells: no density's logarithm is large.
+/* A single mode is anywhere, and at first on the long axis of a thin one. Several have shares that
+ * float tells: no density's logarithm is large.
  */
 static void draw(struct nn_point *p, struct yp_case *t, size_t modes)
 {
@@ -45,15 +49,15 @@ static void draw(struct nn_point *p, struct yp_case *t, size_t modes)
     for (size_t i = 0; i < NODES * modes * STEPS; i++) {
         const size_t step = i / modes / STEPS * STEPS + i % STEPS;
         const double *target = (double *)p->oracle.value[TARGET] + 2 * step;
-        const double off = modes == 1 ? 1 : 0.02;
-        set(p, t, P, 5 * i, target[0] + off * ANY(distances, &seed));
-        set(p, t, P, 5 * i + 1, target[1] + off * ANY(distances, &seed));
-        set(p, t, P, 5 * i + 2,
-            modes == 1 ? ANY(deviations, &seed) : 1 - ypi_seed_uniform(&seed) / 2);
-        set(p, t, P, 5 * i + 3,
-            modes == 1 ? ANY(deviations, &seed) : 1 - ypi_seed_uniform(&seed) / 2);
-        set(p, t, P, 5 * i + 4,
-            modes == 1 ? ANY(correlations, &seed) : 1.6 * ypi_seed_uniform(&seed) - 0.8);
+        const bool single = modes == 1, along = single && i < NODES / 4;
+        const double x = ANY(distances, &seed), y = ANY(distances, &seed);
+        const double a = ANY(deviations, &seed), b = ANY(deviations, &seed);
+        const double near = 1 - ypi_seed_uniform(&seed) / 2, r = ANY(correlations, &seed);
+        set(p, t, P, 5 * i, target[0] + (single ? x : x / 50));
+        set(p, t, P, 5 * i + 1, target[1] + (along ? x : single ? y : y / 50));
+        set(p, t, P, 5 * i + 2, along ? 0.25 : single ? a : near);
+        set(p, t, P, 5 * i + 3, along ? 0.25 : single ? b : 1.5 - near);
+        set(p, t, P, 5 * i + 4, along ? 0.9999999 : single ? r : 1.6 * near - 1.2);
     }
 }
 
@@ -193,9 +197,8 @@ YP_TEST(mixtures, ends, .tags = "stress small", .devices = "cpu cuda", .parallel
                 continue;
             const double off = worst_of(p, (enum nn_pass)pass, i, modes);
             yp_value(t, p->op->tensors[i].name, off);
-            /* Where u and r v are nearly the same, float has lost what is between them. */
             const bool half = nn_gradient_type(p->op, p->version, i) == NN_BFLOAT16;
-            yp_expect(t, off <= (half && pass == NN_VJP ? 5e-3 : 1e-3), "%s is off by %g",
+            yp_expect(t, off <= (half && pass == NN_VJP ? 5e-3 : 1e-4), "%s is off by %g",
                       p->op->tensors[i].name, off);
         }
     }
