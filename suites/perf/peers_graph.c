@@ -193,19 +193,29 @@ void peers_graphs(struct yp_case *t, size_t graphs, struct graph_batch *out)
 
 /* -- PyTorch ---------------------------------------------------------------------------------- */
 
-/* The sizes of the benchmark; inference has no dropout. */
+/* The sizes of the benchmark. */
 static bool is_measured(const struct yp_case *t)
 {
-    const bool base = strcmp(yp_string(t, "size"), "base") == 0;
-    const bool train = strcmp(yp_string(t, "mode"), "train") == 0;
-    return (base || (yp_int(t, "graphs") == 16 && train)) &&
-           (train || strcmp(yp_string(t, "dropout"), "0") == 0);
+    return strcmp(yp_string(t, "size"), "base") == 0 ||
+           (yp_int(t, "graphs") == 16 && strcmp(yp_string(t, "mode"), "train") == 0);
 }
 
 YP_COMMAND(peers, torch_graph, .tags = PEERS_TAGS, .timeout = 1800, .filter = is_measured,
            .axes = YP_AXES(yp_axis_string("size", "base", "12M"), yp_axis_int("graphs", 16, 64),
                            yp_axis_string("mode", "inference", "train"),
-                           yp_axis_string("dropout", "0", "0.1"),
                            yp_axis_string("form", "eager", "compile")),
-           .command = PEER("graph", "{size} {graphs} {mode} {dropout} {form} {seed} 2"),
+           .command = PEER("graph", "{size} {graphs} {mode} {form} {seed} 2"),
            .environment = "OMP_NUM_THREADS=2 MKL_NUM_THREADS=2");
+
+#define OURS(case_) "perf/graph.c::step[" case_ "]"
+#define THEIRS(case_, form_) "perf/peers_graph.c::torch_graph[" case_ "-form=" form_ "]"
+#define BESIDE(name_, what_, case_, least_) \
+    PEERS_SAME_IMAGE(graph_##name_##_same, OURS(case_), THEIRS(case_, "eager")); \
+    PEERS_FASTER(graph_##name_##_eager, what_, OURS(case_), THEIRS(case_, "eager"), least_); \
+    PEERS_FASTER(graph_##name_##_compiled, what_, OURS(case_), THEIRS(case_, "compile"), least_)
+
+BESIDE(base_16, "step", "size=base-graphs=16-mode=train", 3);
+BESIDE(base_64, "step", "size=base-graphs=64-mode=train", 3);
+BESIDE(base_16_inference, "inference", "size=base-graphs=16-mode=inference", 1);
+BESIDE(base_64_inference, "inference", "size=base-graphs=64-mode=inference", 1);
+BESIDE(large_16, "step", "size=12M-graphs=16-mode=train", 1.3);

@@ -1,8 +1,8 @@
-"""The graph trajectory model by PyTorch. usage: graph.py SIZE GRAPHS MODE DROPOUT FORM SEED THREADS
+"""The graph trajectory model by PyTorch. usage: graph.py SIZE GRAPHS MODE FORM SEED THREADS
 
 The model of models/graph/reference/model.py, with GATv2 in scatter operations, on the graphs of
-suites/perf/peers_graph.c. MODE: inference, or train for a step with clipping and fused AdamW. DROPOUT: its rate in
-training. FORM: eager, or compile for torch.compile.
+suites/perf/peers_graph.c. MODE: inference, or train for a step with dropout and fused AdamW. FORM: eager, or compile
+for torch.compile.
 """
 
 import os
@@ -60,7 +60,7 @@ def drawn(np, seed, graphs):
             "edge_attr": edge.astype(np.float32)}
 
 
-def main(size, graphs, mode, dropout, form, seed, threads):
+def main(size, graphs, mode, form, seed, threads):
     torch, np = need("torch", "numpy")
     from model import SIZES, Model, batch_of, loss
     torch.set_num_threads(threads)
@@ -68,7 +68,7 @@ def main(size, graphs, mode, dropout, form, seed, threads):
     torch.manual_seed(seed)
     batch = batch_of({name: torch.from_numpy(x) for name, x in drawn(np, seed, graphs).items()})
     report(value="edges", number=batch["edge_index"].shape[1])
-    model = Model(**SIZES[size], dropout=dropout).train(mode == "train")
+    model = Model(**SIZES[size], dropout=0.1).train(mode == "train")
     run = torch.compile(model) if form == "compile" else model
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
 
@@ -80,7 +80,6 @@ def main(size, graphs, mode, dropout, form, seed, threads):
         optimiser.zero_grad(set_to_none=True)
         value = loss(run(batch), batch)
         value.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         return value.detach()
 
@@ -98,6 +97,6 @@ def main(size, graphs, mode, dropout, form, seed, threads):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 8:
+    if len(sys.argv) != 7:
         sys.exit(__doc__)
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3], float(sys.argv[4]), sys.argv[5], *map(int, sys.argv[6:]))
+    main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:5], int(sys.argv[5]), int(sys.argv[6]))
