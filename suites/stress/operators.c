@@ -2,6 +2,7 @@
 #include "suites/operators.h"
 
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 static void right(struct yp_case *t)
@@ -355,6 +356,39 @@ YP_TEST(operators, prepared, .tags = "stress small", .filter = prepares,
         struct yp_precision check = nn_point_precision(c.p, NN_FORWARD, i);
         if (nn_point_written(c.p, NN_FORWARD, i))
             yp_check_precision(t, &check);
+    }
+    nn_point_destroy(c.p);
+}
+
+/* -- threads ---------------------------------------------------------------------------------- */
+
+/* Those that add up in an order of their own; products of matrices follow the number of threads. */
+static bool has_order(const struct yp_case *t)
+{
+    static const char *const names[] = {"edge_pair",   "gate",           "gather",
+                                        "gatv2",       "scatter",        "segment_softmax",
+                                        "segment_sum", "segment_spread", "sparse_matmul"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], yp_string(t, "operator")) == 0)
+            return operators_has(t);
+    return false;
+}
+
+/* Sums over edges have the same bits for any number of threads. */
+YP_TEST(operators, threads, .tags = "stress medium",
+        .axes = OPERATORS_AXES(operators_shapes_only, "medium"), .filter = has_order)
+{
+    struct calls c = {.t = t,
+                      .p = operators_point(t, yp_string(t, "operator"), yp_string(t, "shape"))};
+    for (int pass = NN_FORWARD; pass <= NN_VJP; pass++) {
+        omp_set_num_threads(1);
+        run(&c, (enum nn_pass)pass, -1, -1);
+        keep(&c, (enum nn_pass)pass);
+        for (int threads = 2; threads <= 5; threads += 3) {
+            omp_set_num_threads(threads);
+            run(&c, (enum nn_pass)pass, -1, -1);
+            expect_same(&c, (enum nn_pass)pass, -1, "other threads");
+        }
     }
     nn_point_destroy(c.p);
 }
