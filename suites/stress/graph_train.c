@@ -3,6 +3,7 @@
 #include "suites/graph_plays.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { ADE, FDE, MIN_ADE, MIN_FDE, MISS, COVERAGE, METRICS };
@@ -24,12 +25,10 @@ struct run {
     struct train_objective objective;
 };
 
-__attribute__((unused)) static void run_open(struct run *r, struct yp_case *t,
-                                             const struct graph_options *o,
-                                             const struct train_config *config, size_t plays)
+/* On plays that are open. */
+static void run_begin(struct run *r, struct yp_case *t, const struct graph_options *o,
+                      const struct train_config *config)
 {
-    graph_plays_open(&r->plays, t, (struct synth_plays){.missing = 0.1}, plays, &GRAPH_RULES,
-                     config->batch);
     r->trainee = graph_trainee_create(o, &r->plays.source, config->batch, yp_seed(t));
     yp_got(t, r->trainee);
     r->objective = graph_trainee_objective(r->trainee);
@@ -38,11 +37,100 @@ __attribute__((unused)) static void run_open(struct run *r, struct yp_case *t,
     yp_ok(t, train_begin(r->train, graph_trainee_start(r->trainee)));
 }
 
-__attribute__((unused)) static void run_close(struct run *r)
+static void run_open(struct run *r, struct yp_case *t, const struct graph_options *o,
+                     const struct train_config *config, size_t plays)
+{
+    graph_plays_open(&r->plays, t, (struct synth_plays){.frames = 20, .missing = 0.1}, plays,
+                     &GRAPH_RULES, config->batch);
+    r->plays.augmentation.flip = 0.5F;
+    r->plays.augmentation.noise = 0.1F;
+    run_begin(r, t, o, config);
+}
+
+static void run_close(struct run *r)
 {
     train_destroy(r->train);
     graph_trainee_destroy(r->trainee);
     graph_plays_close(&r->plays);
+}
+
+static struct train_config little_config(struct yp_case *t)
+{
+    struct train_config config = train_defaults();
+    config.seed = yp_seed(t);
+    config.batch = 8;
+    config.epochs = 2;
+    config.average = 0.9;
+    return config;
+}
+
+/* -- what must not change a run ---------------------------------------------------------------- */
+
+/* The parameters after so many steps of SGD, on graphs that all have as many nodes that count. */
+static const float *after_steps(struct yp_case *t, size_t batch, size_t accumulate, uint64_t steps,
+                                size_t *count)
+{
+    const struct graph_options o = small_model(t);
+    struct train_config config = little_config(t);
+    struct run r;
+    config.batch = batch;
+    config.accumulate = accumulate;
+    config.optimiser = TRAIN_SGD;
+    config.sgd.lr = 1e-3;
+    graph_plays_open(&r.plays, t, (struct synth_plays){.frames = 20}, 12, &GRAPH_RULES, batch);
+    for (size_t i = 0; i < r.plays.count; i++)
+        r.plays.plays[i].coverage = (float)(i % 2);
+    run_begin(&r, t, &o, &config);
+    yp_ok(t, train_run(r.train, steps));
+    *count = r.objective.parameters;
+    float *out = yp_alloc_host(t, *count * sizeof *out);
+    memcpy(out, train_parameters(r.train), *count * sizeof *out);
+    run_close(&r);
+    return out;
+}
+
+/* Batches of 4 whose gradients are accumulated, and batches of 12: how far the parameters are from
+ * each other, in parts of how far they have gone. */
+YP_TEST(graph_train, accumulates, .tags = "stress small", .parallel = true,
+        .budgets = YP_BUDGETS(yp_max_value("difference", 1e-5)))
+{
+    size_t count;
+    const float *start = after_steps(t, 12, 1, 1, &count),
+                *large = after_steps(t, 12, 1, 4, &count);
+    const float *parts = after_steps(t, 4, 3, 4, &count);
+    double off = 0, gone = 0;
+    for (size_t i = 0; i < count; i++) {
+        off += pow((double)parts[i] - (double)large[i], 2);
+        gone += pow((double)large[i] - (double)start[i], 2);
+    }
+    yp_value(t, "difference", sqrt(off / gone));
+}
+
+/* A run that stops within an epoch and goes on from its checkpoint has the same bits. */
+YP_TEST(graph_train, resumes, .tags = "stress small", .parallel = true)
+{
+    const struct graph_options o = small_model(t);
+    const struct train_config config = little_config(t);
+    char checkpoint[4096];
+    snprintf(checkpoint, sizeof checkpoint, "%s/graph.checkpoint", yp_tmp_path(t));
+    struct run whole, stopped;
+    run_open(&whole, t, &o, &config, 6);
+    yp_ok(t, train_run(whole.train, 0));
+    run_open(&stopped, t, &o, &config, 6);
+    yp_ok(t, train_run(stopped.train, 3));
+    yp_ok(t, train_save(stopped.train, checkpoint));
+    run_close(&stopped);
+    run_open(&stopped, t, &o, &config, 6);
+    yp_ok(t, train_run(stopped.train, 1)); /* what a trainer did before is not to matter */
+    yp_ok(t, train_resume(stopped.train, checkpoint));
+    yp_ok(t, train_run(stopped.train, 0));
+    const size_t bytes = whole.objective.parameters * sizeof(float);
+    yp_expect(t, memcmp(train_parameters(whole.train), train_parameters(stopped.train), bytes) == 0,
+              "parameters differ");
+    yp_expect(t, memcmp(train_average(whole.train), train_average(stopped.train), bytes) == 0,
+              "averages differ");
+    run_close(&whole);
+    run_close(&stopped);
 }
 
 /* -- learning ---------------------------------------------------------------------------------- */
