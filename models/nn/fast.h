@@ -104,12 +104,6 @@
         return work_in(shape, true); \
     }
 
-/* For an entry: the versions of NN_BOTH_TYPES, with workspace, or NULL, and the types in bf16. */
-#define NN_CPU_VERSIONS(work_, types_, gradients_) \
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work_}, \
-                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_, \
-                  .types = types_, .gradients = gradients_}}
-
 #define NN_CHUNK ((size_t)8192) /* elements: 32 KiB */
 #define NN_FEW 4                /* chunks that one thread does faster than several */
 

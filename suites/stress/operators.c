@@ -404,13 +404,16 @@ static int index_tensor(const struct nn_operator *op)
     return -1;
 }
 
-/* Offsets that are wrong have no row of their own whose results a GPU could make NaN. */
+/* On a GPU, where results have a row for each index that may be NaN; offsets have none. */
 static bool has_indices(const struct yp_case *t)
 {
     const struct nn_operator *op = nn_operator(yp_string(t, "operator"));
     const int index = index_tensor(op);
-    return index >= 0 && operators_has(t) &&
-           (op->tensors[index].domain.draw != NN_OFFSETS || strcmp(yp_device_of(t), "cpu") == 0);
+    bool rows = index >= 0 && operators_has(t);
+    for (int i = 0; rows && i < nn_tensors(op) && strcmp(yp_device_of(t), "cpu") != 0; i++)
+        rows = op->tensors[i].role != NN_OUTPUT ||
+               op->tensors[i].dims[0] == op->tensors[index].dims[0];
+    return rows;
 }
 
 /* The CPU refuses them; on a GPU that row's results are NaN. */

@@ -1,6 +1,7 @@
 /* Operators on a GPU: the kernels and their launches. */
 #include "models/nn/cuda/attention.h"
 #include "models/nn/cuda/gemm.h"
+#include "models/nn/cuda/graphs.h"
 #include "models/nn/cuda/images.h"
 #include "models/nn/cuda/patches.h"
 #include "models/nn/cuda/rows.h"
@@ -300,6 +301,80 @@ YPK_KERNEL(slice_vjp_kernel, struct nn_cuda_slice, job, THREADS)
 {
     EVERY_ELEMENT(at, job.b * job.t * job.d)
     slice_slope(&job, at);
+}
+
+/* -- graphs --------------------------------------------------------------------------------- */
+
+YPK_KERNEL(segments_kernel, struct nn_cuda_segments, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.c)
+    segments_sum(&job, at);
+}
+
+YPK_KERNEL(segments_vjp_kernel, struct nn_cuda_segments, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.c)
+    segments_copy(&job, at);
+}
+
+YPK_KERNEL(gate_kernel, struct nn_cuda_gate, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n)
+    gate_value(&job, at);
+}
+
+YPK_KERNEL(gate_vjp_kernel, struct nn_cuda_gate, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n)
+    gate_slope(&job, at);
+}
+
+YPK_KERNEL(edge_pair_kernel, struct nn_cuda_edge_pair, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.c)
+    edge_pair_values(&job, at);
+}
+
+YPK_KERNEL(edge_pair_vjp_kernel, struct nn_cuda_edge_pair, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.c)
+    edge_pair_slopes(&job, at);
+}
+
+YPK_KERNEL(gatv2_weights_kernel, struct nn_cuda_gatv2, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.h)
+    gatv2_weights(&job, at);
+}
+
+YPK_KERNEL(gatv2_kernel, struct nn_cuda_gatv2, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.c)
+    gatv2_value(&job, at);
+}
+
+YPK_KERNEL(gatv2_logits_vjp_kernel, struct nn_cuda_gatv2, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.h)
+    gatv2_logit_slopes(&job, at);
+}
+
+YPK_KERNEL(gatv2_nodes_vjp_kernel, struct nn_cuda_gatv2, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.h * job.c)
+    gatv2_node_slopes(&job, at);
+}
+
+YPK_KERNEL(gatv2_parameters_vjp_kernel, struct nn_cuda_gatv2, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.h * job.c * (1 + job.f))
+    gatv2_parameter_slope(&job, at);
+}
+
+YPK_KERNEL(gatv2_features_vjp_kernel, struct nn_cuda_gatv2, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.f)
+    gatv2_feature_slopes(&job, at);
 }
 
 /* -- attention: blocks (tiles, heads of all sequences) -------------------------------------- */
@@ -682,6 +757,55 @@ static enum yp_status slice_vjp(struct yp_device *device, const struct nn_cuda_s
     LAUNCH_ELEMENTS(slice_vjp_kernel, job->b * job->t * job->d, "slice's vjp");
 }
 
+static enum yp_status segments(struct yp_device *device, const struct nn_cuda_segments *job)
+{
+    LAUNCH_ELEMENTS(segments_kernel, job->n * job->c, "segments");
+}
+
+static enum yp_status segments_vjp(struct yp_device *device, const struct nn_cuda_segments *job)
+{
+    LAUNCH_ELEMENTS(segments_vjp_kernel, job->n * job->c, "segments' vjp");
+}
+
+static enum yp_status gate(struct yp_device *device, const struct nn_cuda_gate *job)
+{
+    LAUNCH_ELEMENTS(gate_kernel, job->n, "gate");
+}
+
+static enum yp_status gate_vjp(struct yp_device *device, const struct nn_cuda_gate *job)
+{
+    LAUNCH_ELEMENTS(gate_vjp_kernel, job->n, "gate's vjp");
+}
+
+static enum yp_status edge_pair(struct yp_device *device, const struct nn_cuda_edge_pair *job)
+{
+    LAUNCH_ELEMENTS(edge_pair_kernel, job->n * job->c, "edge_pair");
+}
+
+static enum yp_status edge_pair_vjp(struct yp_device *device, const struct nn_cuda_edge_pair *job)
+{
+    LAUNCH_ELEMENTS(edge_pair_vjp_kernel, job->n * job->c, "edge_pair's vjp");
+}
+
+#define LAUNCH_BEFORE(kernel_, count_) \
+    YPK_LAUNCH(kernel_, ypk_grid(blocks_for(count_), 1), THREADS, 0, ypk_stream(host, device), *job)
+
+static enum yp_status gatv2(struct yp_device *device, const struct nn_cuda_gatv2 *job)
+{
+    LAUNCH_BEFORE(gatv2_weights_kernel, job->n * job->h);
+    LAUNCH_ELEMENTS(gatv2_kernel, job->n * job->c, "gatv2");
+}
+
+static enum yp_status gatv2_vjp(struct yp_device *device, const struct nn_cuda_gatv2 *job)
+{
+    LAUNCH_BEFORE(gatv2_logits_vjp_kernel, job->n * job->h);
+    LAUNCH_BEFORE(gatv2_nodes_vjp_kernel, job->n * job->h * job->c);
+    LAUNCH_BEFORE(gatv2_parameters_vjp_kernel, job->h * job->c * (1 + job->f));
+    if (job->dfeature != NULL)
+        LAUNCH_BEFORE(gatv2_features_vjp_kernel, job->n * job->f);
+    return ypk_launched(host, "gatv2's vjp");
+}
+
 static const struct nn_cuda table = {narrow,
                                      add,
                                      scale,
@@ -702,5 +826,9 @@ static const struct nn_cuda table = {narrow,
                                      {upsample, upsample_vjp},
                                      {tokens, tokens_vjp},
                                      {slice, slice_vjp},
-                                     int8_rows};
+                                     int8_rows,
+                                     {segments, segments_vjp},
+                                     {gate, gate_vjp},
+                                     {edge_pair, edge_pair_vjp},
+                                     {gatv2, gatv2_vjp}};
 YP_PLUGIN(NN_CUDA_PLUGIN, table, host)

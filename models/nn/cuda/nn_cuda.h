@@ -244,6 +244,46 @@ struct nn_cuda_slice {
     void *y, *dx;
 };
 
+/* Rows (rows, c) in segments (n, c): of `offset` (n + 1), or the rows whose `index` (rows), in no
+ * order, is the segment's number. A row counts `factor`, by 1 / the segment's rows if `mean`.
+ * Forward: segments = the sums of their rows. Backward: rows = their segment. Added to what is
+ * there with `add`. */
+struct nn_cuda_segments {
+    size_t n, rows, c;
+    bool bf16, add, mean;
+    float factor;
+    const int32_t *offset, *index; /* one of them is NULL */
+    void *rows_of, *segments;
+};
+
+/* As the operators of these names; gradients may be NULL. */
+struct nn_cuda_gate {
+    size_t n;
+    bool bf16, add_dx, add_dg;
+    const void *x, *g, *dy;
+    void *y, *dx, *dg;
+};
+
+struct nn_cuda_edge_pair {
+    size_t n, c, e;
+    bool bf16, add_da, add_db;
+    const int32_t *offset, *end;
+    const void *a, *b, *dy;
+    void *y, *da, *db;
+};
+
+/* `slopes` is workspace, (e + n, h). */
+struct nn_cuda_gatv2 {
+    size_t n, h, c, e, f;
+    bool bf16, add_dleft, add_dright, add_dfeature, add_dedge, add_dattention;
+    float slope;
+    const int32_t *offset, *source;
+    const void *left, *right, *dy;
+    const float *feature, *edge, *attention, *bias;
+    void *y, *dleft, *dright;
+    float *alpha, *slopes, *dfeature, *dedge, *dattention;
+};
+
 struct nn_cuda {
     enum yp_status (*narrow)(struct yp_device *device, const struct nn_cuda_narrow *job);
     enum yp_status (*add)(struct yp_device *device, const struct nn_cuda_add *job);
@@ -268,6 +308,10 @@ struct nn_cuda {
     enum yp_status (*tokens[2])(struct yp_device *device, const struct nn_cuda_tokens *job);
     enum yp_status (*slice[2])(struct yp_device *device, const struct nn_cuda_slice *job);
     enum yp_status (*int8_rows)(struct yp_device *device, const struct nn_cuda_int8_rows *job);
+    enum yp_status (*segments[2])(struct yp_device *device, const struct nn_cuda_segments *job);
+    enum yp_status (*gate[2])(struct yp_device *device, const struct nn_cuda_gate *job);
+    enum yp_status (*edge_pair[2])(struct yp_device *device, const struct nn_cuda_edge_pair *job);
+    enum yp_status (*gatv2[2])(struct yp_device *device, const struct nn_cuda_gatv2 *job);
 };
 
 #ifdef __cplusplus

@@ -75,6 +75,29 @@ nn_bytes nn_cuda_depthwise_convolution_work;
     } \
     NN_ON_CUDA_BY_JOB(op, struct nn_cuda_norm)
 
+/* forward_on() and vjp_on() of an operator that sums rows X by segments to Y, from a job_of() that
+ * says which rows are in which. */
+#define NN_ON_CUDA_SEGMENTS \
+    static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, \
+                                     bool bf16) \
+    { \
+        struct nn_cuda_segments job = job_of(call, bf16); \
+        job.rows_of = call->value[X]; \
+        job.segments = call->value[Y]; \
+        return cuda->segments[NN_FORWARD](call->device, &job); \
+    } \
+    static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, \
+                                 bool bf16) \
+    { \
+        struct nn_cuda_segments job = job_of(call, bf16); \
+        job.rows_of = call->gradient[X]; \
+        job.segments = call->gradient[Y]; \
+        job.add = nn_adds(call, X); \
+        return job.rows_of != NULL ? cuda->segments[NN_VJP](call->device, &job) \
+                                   : (enum yp_status)YP_OK; \
+    } \
+    NN_ON_CUDA
+
 struct nn_cuda_line nn_cuda_line_of(const struct nn_call *call, bool bf16,
                                     enum nn_cuda_function function);
 struct nn_cuda_norm nn_cuda_norm_of(const struct nn_call *call, bool bf16);

@@ -5,6 +5,7 @@
 #define NN_FILE "models/nn/operators/edge_pair.c"
 enum { A, B, OFFSET, END, Y };
 enum { N, C, M, E };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/segments.h"
@@ -119,6 +120,27 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+static struct nn_cuda_edge_pair job_of(const struct nn_call *call, bool bf16)
+{
+    const size_t *size = call->shape->size;
+    return (struct nn_cuda_edge_pair){.n = size[N],
+                                      .c = size[C],
+                                      .e = size[E],
+                                      .bf16 = bf16,
+                                      .add_da = nn_adds(call, A),
+                                      .add_db = nn_adds(call, B),
+                                      .offset = call->value[OFFSET],
+                                      .end = call->value[END],
+                                      .a = call->value[A],
+                                      .b = call->value[B],
+                                      .dy = call->gradient[Y],
+                                      .y = call->value[Y],
+                                      .da = call->gradient[A],
+                                      .db = call->gradient[B]};
+}
+
+NN_ON_CUDA_BY_JOB(edge_pair, struct nn_cuda_edge_pair)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     return (pass == NN_VJP ? 6.0 : 2.0) * (double)shape->size[E] * (double)shape->size[C];
@@ -143,7 +165,7 @@ const struct nn_operator nn_edge_pair = {
                {"medium", .size = {352, 256, 353, 7000}}},
     NN_PLAIN,
     .flops = flops,
-    NN_CPU_VERSIONS(work, "bbffb", "bbffb"),
+    NN_BOTH_VERSIONS(work, NULL, "bbffb", "bbffb"),
 };
 
 #else

@@ -3,6 +3,7 @@
 #define NN_FILE "models/nn/operators/gate.c"
 enum { X, G, Y };
 enum { N };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/maths.h"
 #include "models/nn/plain.h"
@@ -73,6 +74,22 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+static struct nn_cuda_gate job_of(const struct nn_call *call, bool bf16)
+{
+    return (struct nn_cuda_gate){.n = call->shape->size[N],
+                                 .bf16 = bf16,
+                                 .add_dx = nn_adds(call, X),
+                                 .add_dg = nn_adds(call, G),
+                                 .x = call->value[X],
+                                 .g = call->value[G],
+                                 .dy = call->gradient[Y],
+                                 .y = call->value[Y],
+                                 .dx = call->gradient[X],
+                                 .dg = call->gradient[G]};
+}
+
+NN_ON_CUDA_BY_JOB(gate, struct nn_cuda_gate)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     return (NN_FUNCTION + (pass == NN_VJP ? 7 : 3)) * (double)shape->size[N];
@@ -88,7 +105,7 @@ const struct nn_operator nn_gate = {
     NN_LINE_SHAPES(0),
     NN_PLAIN,
     .flops = flops,
-    NN_CPU_VERSIONS(NULL, "bbb", "bbb"),
+    NN_BOTH_VERSIONS(NULL, NULL, "bbb", "bbb"),
 };
 
 #else

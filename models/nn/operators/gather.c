@@ -4,6 +4,7 @@
 #define NN_FILE "models/nn/operators/gather.c"
 enum { X, INDEX, Y };
 enum { N, C, E };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/segments.h"
@@ -40,6 +41,37 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+{
+    const size_t *size = call->shape->size;
+    const struct nn_cuda_embedding job = {.n = size[E],
+                                          .v = size[N],
+                                          .d = size[C],
+                                          .bf16 = bf16,
+                                          .token = call->value[INDEX],
+                                          .table = call->value[X],
+                                          .y = call->value[Y]};
+    return cuda->embedding[NN_FORWARD](call->device, &job);
+}
+
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+{
+    const size_t *size = call->shape->size;
+    const struct nn_cuda_segments job = {.n = size[N],
+                                         .rows = size[E],
+                                         .c = size[C],
+                                         .bf16 = bf16,
+                                         .add = nn_adds(call, X),
+                                         .factor = 1,
+                                         .index = call->value[INDEX],
+                                         .rows_of = call->gradient[Y],
+                                         .segments = call->gradient[X]};
+    return job.segments != NULL ? cuda->segments[NN_FORWARD](call->device, &job)
+                                : (enum yp_status)YP_OK;
+}
+
+NN_ON_CUDA
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     return pass == NN_VJP ? (double)shape->size[E] * (double)shape->size[C] : 1; /* copies */
@@ -58,7 +90,7 @@ const struct nn_operator nn_gather = {
                {"medium", .size = {352, 256, 7000}}},
     NN_PLAIN,
     .flops = flops,
-    NN_CPU_VERSIONS(work, "bfb", "bfb"),
+    NN_BOTH_VERSIONS(work, NULL, "bfb", "bfb"),
 };
 
 #else

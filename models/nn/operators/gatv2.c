@@ -21,6 +21,7 @@
 enum { LEFT, RIGHT, FEATURE, EDGE, ATTENTION, BIAS, OFFSET, SOURCE, Y, ALPHA };
 enum { N, H, C, E, F, M, S };
 #include "models/nn/convert.h"
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/maths.h"
 #include "models/nn/plain.h"
@@ -264,6 +265,75 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+/* -- on a GPU ---------------------------------------------------------------------------------- */
+
+static size_t slopes_bytes(const struct nn_shape *shape)
+{
+    return nn_aligned(shape->size[S] * shape->size[H] * sizeof(float));
+}
+
+static size_t work_cuda(const struct nn_shape *shape)
+{
+    return slopes_bytes(shape) + nn_cuda_columns_bytes(shape->size[N], shape->size[C]);
+}
+
+static struct nn_cuda_gatv2 job_of(const struct nn_call *call, bool bf16)
+{
+    const size_t *size = call->shape->size;
+    return (struct nn_cuda_gatv2){.n = size[N],
+                                  .h = size[H],
+                                  .c = size[C],
+                                  .e = size[E],
+                                  .f = size[F],
+                                  .bf16 = bf16,
+                                  .add_dleft = nn_adds(call, LEFT),
+                                  .add_dright = nn_adds(call, RIGHT),
+                                  .add_dfeature = nn_adds(call, FEATURE),
+                                  .add_dedge = nn_adds(call, EDGE),
+                                  .add_dattention = nn_adds(call, ATTENTION),
+                                  .slope = (float)call->shape->setting[0],
+                                  .offset = call->value[OFFSET],
+                                  .source = call->value[SOURCE],
+                                  .left = call->value[LEFT],
+                                  .right = call->value[RIGHT],
+                                  .dy = call->gradient[Y],
+                                  .feature = call->value[FEATURE],
+                                  .edge = call->value[EDGE],
+                                  .attention = call->value[ATTENTION],
+                                  .bias = call->value[BIAS],
+                                  .y = call->value[Y],
+                                  .dleft = call->gradient[LEFT],
+                                  .dright = call->gradient[RIGHT],
+                                  .alpha = call->value[ALPHA],
+                                  .slopes = call->work,
+                                  .dfeature = call->gradient[FEATURE],
+                                  .dedge = call->gradient[EDGE],
+                                  .dattention = call->gradient[ATTENTION]};
+}
+
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+{
+    const struct nn_cuda_gatv2 job = job_of(call, bf16);
+    return cuda->gatv2[NN_FORWARD](call->device, &job);
+}
+
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+{
+    const struct nn_cuda_gatv2 job = job_of(call, bf16);
+    const struct nn_cuda_columns bias = {
+        .n = job.n,
+        .c = job.c,
+        .bf16 = bf16,
+        .add = nn_adds(call, BIAS),
+        .dy = call->gradient[Y],
+        .sums = call->gradient[BIAS],
+        .work = (double *)(void *)((char *)call->work + slopes_bytes(call->shape))};
+    const enum yp_status status = cuda->gatv2[NN_VJP](call->device, &job);
+    return status == YP_OK ? cuda->columns(call->device, &bias) : status;
+}
+
+NN_ON_CUDA
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     const size_t *size = shape->size;
@@ -301,7 +371,10 @@ const struct nn_operator nn_gatv2 = {
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
-                  .types = "bbffffffbf", .gradients = "bbffffffbf"}},
+                  .types = "bbffffffbf", .gradients = "bbffffffbf"},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
+                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .work = work_cuda, .types = "bbffffffbf", .gradients = "bbffffffbf"}},
 };
 
 #else

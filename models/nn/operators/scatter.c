@@ -5,6 +5,7 @@
 #define NN_FILE "models/nn/operators/scatter.c"
 enum { X, INDEX, Y };
 enum { E, C, N };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/segments.h"
@@ -46,6 +47,20 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+static struct nn_cuda_segments job_of(const struct nn_call *call, bool bf16)
+{
+    const size_t *size = call->shape->size;
+    return (struct nn_cuda_segments){.n = size[N],
+                                     .rows = size[E],
+                                     .c = size[C],
+                                     .bf16 = bf16,
+                                     .mean = call->shape->setting[0] != 0,
+                                     .factor = 1,
+                                     .index = call->value[INDEX]};
+}
+
+NN_ON_CUDA_SEGMENTS
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     (void)pass;
@@ -66,7 +81,7 @@ const struct nn_operator nn_scatter = {
                {"medium", .size = {7000, 256, 352}, .setting = {1}}},
     NN_PLAIN,
     .flops = flops,
-    NN_CPU_VERSIONS(work, "bfb", "bfb"),
+    NN_BOTH_VERSIONS(work, NULL, "bfb", "bfb"),
 };
 
 #else

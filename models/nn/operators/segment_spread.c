@@ -4,6 +4,7 @@
 #define NN_FILE "models/nn/operators/segment_spread.c"
 enum { X, Z, OFFSET, Y };
 enum { N, C, G, M };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/segments.h"
@@ -45,6 +46,46 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+static struct nn_cuda_segments job_of(const struct nn_call *call, bool bf16)
+{
+    const size_t *size = call->shape->size;
+    return (struct nn_cuda_segments){.n = size[G],
+                                     .rows = size[N],
+                                     .c = size[C],
+                                     .bf16 = bf16,
+                                     .factor = (float)call->shape->setting[0],
+                                     .offset = call->value[OFFSET]};
+}
+
+/* y = x, and y += the segment's; and back. */
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+{
+    struct nn_cuda_segments job = job_of(call, bf16);
+    const struct nn_cuda_add copy = {job.rows * job.c, bf16, call->value[X], NULL, call->value[Y]};
+    job.rows_of = call->value[Y];
+    job.segments = call->value[Z];
+    job.add = true;
+    const enum yp_status status = cuda->add(call->device, &copy);
+    return status == YP_OK ? cuda->segments[NN_VJP](call->device, &job) : status;
+}
+
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+{
+    struct nn_cuda_segments job = job_of(call, bf16);
+    void *dx = call->gradient[X];
+    const struct nn_cuda_add copy = {job.rows * job.c, bf16, call->gradient[Y],
+                                     nn_adds(call, X) ? dx : NULL, dx};
+    job.rows_of = call->gradient[Y];
+    job.segments = call->gradient[Z];
+    job.add = nn_adds(call, Z);
+    const enum yp_status status =
+        dx != NULL ? cuda->add(call->device, &copy) : (enum yp_status)YP_OK;
+    return status == YP_OK && job.segments != NULL ? cuda->segments[NN_FORWARD](call->device, &job)
+                                                   : status;
+}
+
+NN_ON_CUDA
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     return (pass == NN_VJP ? 1.0 : 2.0) * (double)shape->size[N] * (double)shape->size[C];
@@ -65,7 +106,7 @@ const struct nn_operator nn_segment_spread = {
                {"medium", .size = {2816, 256, 128, 129}, .setting = {0.5}}},
     NN_PLAIN,
     .flops = flops,
-    NN_CPU_VERSIONS(NULL, "bbfb", "bbfb"),
+    NN_BOTH_VERSIONS(NULL, NULL, "bbfb", "bbfb"),
 };
 
 #else
