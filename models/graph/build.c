@@ -2,7 +2,7 @@
 #include "models/graph/build.h"
 
 #include "base/numbers/splitmix.h"
-#include "base/random/normal.h"
+#include "base/random/stream.h"
 
 #include <math.h>
 #include <string.h>
@@ -36,63 +36,93 @@ static float within_turn(float degrees)
     return turned < 360 ? turned : 0;
 }
 
-static void read_motion(const struct graph_play *p, size_t at, size_t steps, float *motion)
+/* Of all players from one frame to another; `both`: present in both. */
+struct step {
+    float x[GRAPH_PLAYERS_MOST], y[GRAPH_PLAYERS_MOST];
+    uint8_t both[GRAPH_PLAYERS_MOST];
+};
+
+static void take_step(const struct graph_play *p, size_t from, size_t to, struct step *step)
 {
-    float vx = 0, vy = 0;
-    bool before = false;
-    for (size_t k = 0; k < steps; k++, at += p->players, motion += GRAPH_MOTION) {
-        const size_t next = at + p->players;
-        const bool here = p->present[at] != 0 && p->present[next] != 0;
-        const float now_x = here ? p->x[next] - p->x[at] : 0;
-        const float now_y = here ? p->y[next] - p->y[at] : 0;
-        motion[0] = now_x;
-        motion[1] = now_y;
-        motion[2] = here && before ? now_x - vx : 0;
-        motion[3] = here && before ? now_y - vy : 0;
-        vx = now_x;
-        vy = now_y;
-        before = here;
+    const size_t n = p->players;
+    const float *x = p->x + from * n, *y = p->y + from * n;
+    const float *next_x = p->x + to * n, *next_y = p->y + to * n;
+    const uint8_t *present = p->present + from * n, *next_present = p->present + to * n;
+    for (size_t i = 0; i < n; i++) {
+        step->x[i] = next_x[i] - x[i];
+        step->y[i] = next_y[i] - y[i];
+        step->both[i] = (present[i] != 0) & (next_present[i] != 0);
     }
 }
 
-/* Returns whether the player is present in all frames to come. */
-static bool read_target(const struct graph_play *p, size_t at, size_t future, float *target)
+/* Of the players `of` (count). */
+static void read_motion(const struct graph_play *p, size_t t, const struct graph_rules *r,
+                        const uint16_t *of, size_t count, float *motion)
 {
-    bool all = true;
-    for (size_t k = 0; k < future; k++) {
-        const size_t next = at + (k + 1) * p->players;
-        all = all && p->present[next] != 0;
-        target[2 * k] = p->x[next] - p->x[at];
-        target[2 * k + 1] = p->y[next] - p->y[at];
+    struct step steps[2];
+    memset(steps[1].both, 0, p->players); /* before the first one there is none */
+    for (size_t k = 0; k + 1 < r->past; k++) {
+        const struct step *now = &steps[k % 2], *before = &steps[1 - k % 2];
+        take_step(p, t - r->past + k, t - r->past + k + 1, &steps[k % 2]);
+        for (size_t j = 0; j < count; j++) {
+            const size_t i = of[j];
+            const bool here = now->both[i] != 0, twice = here && before->both[i] != 0;
+            float *to = motion + (j * (r->past - 1) + k) * GRAPH_MOTION;
+            to[0] = here ? now->x[i] : 0;
+            to[1] = here ? now->y[i] : 0;
+            to[2] = twice ? now->x[i] - before->x[i] : 0;
+            to[3] = twice ? now->y[i] - before->y[i] : 0;
+        }
     }
-    if (!all)
-        memset(target, 0, 2 * future * sizeof *target);
-    return all;
+}
+
+/* Sets counts, and targets of 0 where that is 0. */
+static void read_targets(const struct graph_play *p, size_t t, const struct graph_rules *r,
+                         const uint16_t *of, size_t count, const struct graph_rows *rows)
+{
+    struct step step;
+    uint8_t stays[GRAPH_PLAYERS_MOST];
+    memset(stays, 1, p->players);
+    for (size_t k = 0; k < r->future; k++) {
+        take_step(p, t, t + 1 + k, &step);
+        for (size_t i = 0; i < p->players; i++)
+            stays[i] &= step.both[i];
+        for (size_t j = 0; j < count; j++) {
+            rows->target[2 * (j * r->future + k)] = step.x[of[j]];
+            rows->target[2 * (j * r->future + k) + 1] = step.y[of[j]];
+        }
+    }
+    for (size_t j = 0; j < count; j++) {
+        rows->counts[j] = stays[of[j]];
+        if (stays[of[j]] == 0)
+            memset(rows->target + 2 * j * r->future, 0, 2 * r->future * sizeof *rows->target);
+    }
 }
 
 void graph_read_play(const struct graph_play *p, size_t t, const struct graph_rules *r,
                      struct graph_players *players, const struct graph_rows *rows)
 {
-    const size_t steps = r->past - 1;
+    uint16_t of[GRAPH_PLAYERS_MOST];
     size_t n = 0;
     for (size_t i = 0; i < p->players; i++) {
-        const size_t at = t * p->players + i;
-        if (p->present[at] == 0)
-            continue;
-        players->x[n] = p->x[at];
-        players->y[n] = p->y[at];
-        players->speed[n] = p->speed[at];
-        players->acceleration[n] = p->acceleration[at];
-        players->direction[n] = within_turn(p->direction[at]);
-        players->orientation[n] = within_turn(p->orientation[at]);
-        players->weight[n] = p->weight[i];
-        players->role[n] = p->role[i];
-        players->side[n] = p->side[i];
-        read_motion(p, at - r->past * p->players, steps, rows->motion + n * steps * GRAPH_MOTION);
-        rows->counts[n] = read_target(p, at, r->future, rows->target + n * r->future * 2);
-        n++;
+        of[n] = (uint16_t)i;
+        n += p->present[t * p->players + i] != 0;
+    }
+    for (size_t j = 0; j < n; j++) {
+        const size_t at = t * p->players + of[j];
+        players->x[j] = p->x[at];
+        players->y[j] = p->y[at];
+        players->speed[j] = p->speed[at];
+        players->acceleration[j] = p->acceleration[at];
+        players->direction[j] = within_turn(p->direction[at]);
+        players->orientation[j] = within_turn(p->orientation[at]);
+        players->weight[j] = p->weight[of[j]];
+        players->role[j] = p->role[of[j]];
+        players->side[j] = p->side[of[j]];
     }
     players->count = n;
+    read_motion(p, t, r, of, n, rows->motion);
+    read_targets(p, t, r, of, n, rows);
 }
 
 /* -- changes ----------------------------------------------------------------------------------- */
@@ -136,10 +166,10 @@ void graph_augment(const struct graph_augmentation *a, uint64_t id, const struct
     ypi_philox_block(stream, 0, words);
     if (ypi_uniform(words[0]) < a->flip)
         flip(r, p, rows);
-    for (size_t i = 0; i < p->count && a->noise > 0; i++) {
-        float dx, dy;
-        ypi_philox_block(stream, 1 + i, words);
-        ypi_normal_pair(words[0], words[1], &dx, &dy);
-        move(r, p, rows, i, a->noise * dx, a->noise * dy);
+    if (a->noise > 0) {
+        float by[2 * GRAPH_PLAYERS_MOST];
+        ypi_random_normals(YPI_LEVEL_AUTO, stream, 4, 2 * p->count, by);
+        for (size_t i = 0; i < p->count; i++)
+            move(r, p, rows, i, a->noise * by[2 * i], a->noise * by[2 * i + 1]);
     }
 }

@@ -15,7 +15,17 @@
 
 /* -- formulas ---------------------------------------------------------------------------------- */
 
-/* Choices are products with 0 or 1, which are exact: compilers make vector code of them. */
+/* Choices are masks of bits: compilers make vector code of these for every instruction set, where
+ * they make branches of comparisons. The bits of numbers that are not negative have their order. */
+YPI_INLINE int32_t sign_mask(int32_t bits)
+{
+    return bits >> 31;
+}
+
+YPI_INLINE float chosen(int32_t mask, float value)
+{
+    return ypi_float_of(mask & ypi_bits_of(value));
+}
 
 /* Polynomials are minimax in relative error: 3.2e-9, 5.6e-11 and 1.5e-8 before rounding. */
 YPI_INLINE void sine_cosine(float degrees, float *sine, float *cosine)
@@ -39,7 +49,9 @@ YPI_INLINE void sine_cosine(float degrees, float *sine, float *cosine)
 YPI_INLINE float angle_of(float y, float x)
 {
     const float across = fabsf(x), up = fabsf(y);
-    const float big = across > up ? across : up, small = across > up ? up : across;
+    const int32_t less = ypi_bits_of(across) - ypi_bits_of(up), steep = sign_mask(less);
+    const float big = ypi_float_of(ypi_bits_of(across) - (less & steep));
+    const float small = ypi_float_of(ypi_bits_of(up) + (less & steep));
     const float a = small / big, s = a * a;
     float r = 2.849889758e-03F;
     r = r * s - 1.606862951e-02F;
@@ -51,9 +63,9 @@ YPI_INLINE float angle_of(float y, float x)
     r = r * s - 3.333307335e-01F;
     r = r * s + 9.999999848e-01F;
     r = r * a;
-    const float steep = (float)(up > across), back = (float)(x < 0);
-    r = (1 - 2 * steep) * r + steep * 1.57079632679F;
-    r = (1 - 2 * back) * r + back * 3.14159265359F;
+    r = ypi_float_of(ypi_bits_of(r) ^ (steep & INT32_MIN)) + chosen(steep, 1.57079632679F);
+    const int32_t back = sign_mask(ypi_bits_of(x));
+    r = ypi_float_of(ypi_bits_of(r) ^ (back & INT32_MIN)) + chosen(back, 3.14159265359F);
     return copysignf(r, y);
 }
 
@@ -70,10 +82,11 @@ YPI_INLINE float share_of(float dx, float dy, float radius)
 
 YPI_INLINE float turn_of(float from, float to)
 {
-    float turn = from - to;
-    turn -= 360.0F * (float)(turn >= 180);
-    turn += 360.0F * (float)(turn < -180);
-    return turn / 180;
+    const float turn = from - to;
+    const int32_t bits = ypi_bits_of(turn), size = bits & INT32_MAX, half = ypi_bits_of(180);
+    const float more = chosen(~sign_mask(bits) & sign_mask(half - 1 - size), 360);
+    const float less = chosen(sign_mask(bits) & sign_mask(half - size), 360);
+    return (turn - more + less) / 180;
 }
 
 /* -- nodes ------------------------------------------------------------------------------------- */

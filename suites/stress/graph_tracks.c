@@ -400,7 +400,7 @@ YP_TEST(graph_tracks, refused, .tags = "stress small", .parallel = true)
     } wrong[] = {
         {SUMMARY, "", "input_2023_w01.csv: is empty: must begin with the names of its columns"},
         {SUMMARY, "game_id,play_id,nfl_id,frame_id\n", "w01.csv:1: there is no column x"},
-        {SUMMARY, NAMES + 8, "w01.csv:1: there is no column game_id"},
+        {SUMMARY, &NAMES[8], "w01.csv:1: there is no column game_id"},
         {SUMMARY, "Game Id,gameId," NAMES, "w01.csv:1: column game_id is there twice"},
         {"game_id,play_id\n", NAMES, "data.csv:1: there is no column play_nullified_by_penalty"},
         {SUMMARY "1,2,N,,,,,,\n1,2,N,,,,,,\n", NAMES, "data.csv:3: game 1 play 2 is there twice"},
