@@ -395,11 +395,17 @@ static struct data_cache *build_file(struct yp_device *device, const struct data
     status = write_all(device, o, file.fd, o->path);
     if (status == YP_OK)
         status = ypi_atomic_sync(&file);
+    /* What was made is used, even if somebody removes the name at once. */
+    const int fd = status == YP_OK ? fcntl(file.fd, F_DUPFD_CLOEXEC, 0) : -1;
     if (status == YP_OK)
         status = ypi_atomic_publish(&file, true);
     ypi_atomic_abandon(&file);
     if (status == YP_OK)
         status = ypi_sync_directory(o->path);
+    if (status == YP_OK && fd >= 0)
+        return open_file(device, fd, o->path, o->key);
+    if (fd >= 0)
+        close(fd);
     return status == YP_OK ? data_cache_open(device, o->path, o->key) : NULL;
 }
 

@@ -329,13 +329,13 @@ YP_TEST(graph_cache, killed, .tags = "stress small", .parallel = true, .timeout 
     struct ypi_seed seed = ypi_seed_of(yp_seed(t), 5, 0);
     const uint64_t right = write_plays(t, &small_spec, 2);
     const bool named = yp_int(t, "named") != 0;
-    double begun = ypi_now();
+    const double begun = ypi_now();
     int killed = 0;
     ypi_atomic_named = named;
     yp_expect(t, end_of(begin_reader(t, right, true)) == 0, "the file cannot be made");
-    const double whole = ypi_now() - begun;
+    double span = ypi_now() - begun; /* so that about half of the processes end before */
     for (int i = 0; i < KILLS; i++) {
-        const double wait = 1.2 * whole * ypi_seed_uniform(&seed);
+        const double wait = span * ypi_seed_uniform(&seed);
         const pid_t child = begin_reader(t, right, i % 3 != 0);
         nanosleep(
             &(struct timespec){.tv_sec = (time_t)wait, .tv_nsec = (long)(fmod(wait, 1) * 1e9)},
@@ -343,6 +343,7 @@ YP_TEST(graph_cache, killed, .tags = "stress small", .parallel = true, .timeout 
         kill(child, SIGKILL);
         const int status = end_of(child);
         killed += WIFSIGNALED(status);
+        span *= WIFSIGNALED(status) ? 1.1 : 0.9;
         yp_expect(t, WIFSIGNALED(status) || status == 0, "a process ended with %d", status);
         if (!named)
             expect_no_other_file(t);
@@ -352,7 +353,7 @@ YP_TEST(graph_cache, killed, .tags = "stress small", .parallel = true, .timeout 
             expect_no_other_file(t);
         }
     }
-    yp_expect(t, killed > KILLS / 4, "%d processes were killed before they ended", killed);
+    yp_expect(t, killed > KILLS / 10, "%d processes were killed before they ended", killed);
     yp_value(t, "killed", killed);
 }
 

@@ -55,7 +55,7 @@ static void put_row(FILE *out, const struct table *r, const struct form *form, b
             put_name(out, field, form->camel);
         else if (form->quoted && (strchr(field, ' ') != NULL || i % 3 == 0))
             fprintf(out, "\"%s%s\"", field,
-                    strncmp(field, "Player ", 7) == 0 ? ", \"\"Jr.\"\"" : "");
+                    strncmp(field, "Player ", 7) == 0 ? ", \"\"Jr.\"\"\nII" : "");
         else
             fputs(field, out);
     }
@@ -70,7 +70,8 @@ static int by_frame(const void *a, const void *b)
 }
 
 /* Columns in any order (23 and 14, so that 5 i + 3 reaches each), other names, quotes with commas
- * in them, line ends of two bytes, a mark at the beginning and none at the end, rows by frame. */
+ * and line ends in them, line ends of two bytes, a mark at the beginning and none at the end, rows
+ * by frame. */
 static void change_form(struct yp_case *t, const char *name, const struct form *form)
 {
     size_t bytes, size = 0, rows = 0;
