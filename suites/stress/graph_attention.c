@@ -2,6 +2,7 @@
 #include "suites/graph_attention.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ||a - b|| / ||b|| */
 static double distance(const float *a, const float *b, size_t count)
@@ -39,4 +40,17 @@ YP_TEST(graph_attention, forms_agree, .tags = "stress small",
     check(t, "gradient", fused.gradient, unfused.gradient, fused.parameter_count);
     graph_attention_close(&fused);
     graph_attention_close(&unfused);
+}
+
+/* More features of an edge than the kernels have room for are refused before anything is read. */
+YP_TEST(graph_attention, features, .tags = "stress small", .parallel = true)
+{
+    const struct nn_shape shape = {.size = {4, 2, 7, 6, 17, 5, 10}, .setting = {0.2}};
+    const struct nn_call call = {.device = yp_device(t), .shape = &shape};
+    const struct nn_version *version = nn_version(&nn_gatv2, "cpu", NN_FP32);
+    yp_got(t, version);
+    yp_expect(t,
+              version->forward(&call) == YP_UNSUPPORTED &&
+                  strstr(yp_last_error(), "an edge has 17 features: at most 16") != NULL,
+              "%s", yp_last_error());
 }

@@ -50,8 +50,10 @@ GROUND = small("scene_ground or scene_targets")
 MIXED = small("rx_mixed or rx_config")
 REFINER = small("refiner or vit")
 PLAYS = small("stress/plays")
+GRAPHS = small("graph_attention or (operators and (gatv2 or edge_pair or gather or scatter or sparse or segment))")
 
 SYNTH, RXD, PIPE, REF = "synth/scene/", "models/rx/detector/", "models/rx/pipeline/", "models/refiner/"
+NN = "models/nn/"
 
 PLANTS = [
     # The scene's formulas.
@@ -478,6 +480,25 @@ PLANTS = [
            "the background is not ranked", TRAIN_RX),
     Mutant("judgement-stale", "models/rx/train.c", "        metrics_ranking_reset(training->ranking);\n",
            "        (void)training;\n", "targets of the judgement before stay", TRAIN_RX),
+    # Graphs.
+    Mutant("gat-slope", NN + "simd/gat.inc", "V_ABOVE_0(z, one, slope), dz =", "V_ABOVE_0(z, one, one), dz =",
+           "graph attention backward without the slope below 0", GRAPHS),
+    Mutant("gat-along", NN + "simd/gat.inc", "* (slopes[number] - along)", "* slopes[number]",
+           "graph attention's softmax has no gradient of its sum", GRAPHS),
+    Mutant("gat-self-feature", NN + "operators/gatv2.c", "+ self[f] / (float)(end - begin)", "",
+           "the self-loop's features have no gradient", GRAPHS),
+    Mutant("gat-tail", NN + "simd/gat.inc", "V_FIRST((c)-at)", "V_FIRST(1)",
+           "graph attention takes one channel behind the last whole vector", GRAPHS),
+    Mutant("segment-mean", NN + "segments.c", "s->factor / (float)rows", "s->factor / (float)(rows + 1)",
+           "a mean has one row too many", GRAPHS),
+    Mutant("index-order", NN + "segments.c", "order[--offset[index[k]]] = (int32_t)k",
+           "order[--offset[index[k]]] = (int32_t)(k / 2 * 2)", "rows of an index are those of their neighbours", GRAPHS),
+    Mutant("rows-first", NN + "simd/rows.inc", "for (size_t k = s->begin; k < s->end; k++)",
+           "for (size_t k = s->begin + 1; k < s->end; k++)", "a sum leaves out its first row", GRAPHS),
+    Mutant("edge-ends", NN + "operators/edge_pair.c", "vjp_of(call, bf16, B, &ending, from)",
+           "vjp_of(call, bf16, B, &ending, call->value[END])", "the gradient by ends takes ends for beginnings", GRAPHS),
+    Mutant("sparse-stripe", NN + "operators/sparse_matmul.c", "nn_least(STRIPE, n - at), dx + at)",
+           "nn_least(STRIPE - 1, n - at), dx + at)", "a column of each stripe has no gradient", GRAPHS),
     # Operands in 16 bits and the scale of the loss.
     Mutant("pull-not-divided", PIPE + "gradient.c", "n = kept * p->pull;", "n = kept;",
            "gradients keep the factor of their cotangents", MIXED),
