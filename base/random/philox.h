@@ -51,7 +51,7 @@ struct ypi_philox_keys {
     uint32_t key[10][2];
 };
 
-YPI_INLINE struct ypi_philox_keys ypi_philox_keys(uint64_t seed)
+YPI_INLINE struct ypi_philox_keys ypi_philox_keys_of(uint64_t seed)
 {
     struct ypi_philox_keys keys;
     for (uint32_t round = 0; round < 10; round++) {

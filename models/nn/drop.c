@@ -29,8 +29,8 @@ enum yp_status nn_check_drop(const char *op, const struct nn_drop *drop)
                         drop->rate);
 }
 
-void nn_drop(const struct nn_drop *drop, size_t row, size_t place, bool bf16, const void *x,
-             size_t n, bool add, void *y)
+void nn_drop_row(const struct nn_drop *drop, size_t row, size_t place, bool bf16, const void *x,
+                 size_t n, bool add, void *y)
 {
     const uint32_t least = nn_drop_threshold(drop);
     const float factor = (float)(1 / (1 - drop->rate));

@@ -32,7 +32,7 @@ YPI_INLINE struct ypi_stream nn_drop_stream(const struct nn_drop *drop, size_t r
     return stream;
 }
 
-/* The factor of an element; factors of many: nn_drop(). */
+/* The factor of an element; factors of many: nn_drop_row(). */
 YPI_INLINE double nn_drop_factor(const struct nn_drop *drop, size_t row, size_t place)
 {
     uint32_t words[4];
@@ -46,5 +46,5 @@ enum yp_status nn_check_drop(const char *op, const struct nn_drop *drop);
 
 /* y (n), the elements of a row from `place` on, become x times their factors, or these are added; y
  * may be x. A NaN stays one where the factor is 0, too. */
-void nn_drop(const struct nn_drop *drop, size_t row, size_t place, bool bf16, const void *x,
-             size_t n, bool add, void *y);
+void nn_drop_row(const struct nn_drop *drop, size_t row, size_t place, bool bf16, const void *x,
+                 size_t n, bool add, void *y);

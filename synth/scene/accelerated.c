@@ -109,7 +109,7 @@ static void share_quads(const struct synth_scene *scene, struct synth_cuda_scene
 static void describe(const struct synth_scene *scene, struct synth_cuda_scene *out)
 {
     const struct synth_spec *spec = &scene->spec;
-    *out = (struct synth_cuda_scene){.keys = ypi_philox_keys(spec->seed)};
+    *out = (struct synth_cuda_scene){.keys = ypi_philox_keys_of(spec->seed)};
     out->height = (uint32_t)spec->height;
     out->width = (uint32_t)spec->width;
     out->channels = (uint32_t)spec->channels;
@@ -173,7 +173,7 @@ static enum yp_status check_words(const char *what, const struct yp_device *devi
 static struct synth_cuda_words words_of(struct ypi_stream stream, uint64_t first, size_t count,
                                         enum synth_cuda_kind kind, void *out)
 {
-    return (struct synth_cuda_words){.keys = ypi_philox_keys(stream.seed),
+    return (struct synth_cuda_words){.keys = ypi_philox_keys_of(stream.seed),
                                      .seed = stream.seed,
                                      .subsequence = stream.subsequence,
                                      .first = first,

@@ -5,6 +5,7 @@
 #include "models/nn/cuda/images.h"
 #include "models/nn/cuda/patches.h"
 #include "models/nn/cuda/rows.h"
+#include "models/nn/cuda/sequences.h"
 
 #include <yieldpoint/plugin.h>
 
@@ -404,6 +405,110 @@ YPK_KERNEL(attention_columns_kernel, struct nn_cuda_attention, job, ATTENTION_TH
     YPK_DYNAMIC(float, memory);
     YPK_PRIVATE(struct attention_own, own, ATTENTION_THREADS);
     attention_columns_vjp(&job, (size_t)YPK_BLOCK_X * ATTENTION_TILE, YPK_BLOCK_Y, memory, own);
+}
+
+/* -- sequences and segments ------------------------------------------------------------------ */
+
+YPK_KERNEL(add_embedding_kernel, struct nn_cuda_add_embedding, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.c)
+    add_embedding_value(&job, at);
+}
+
+YPK_KERNEL(add_embedding_vjp_kernel, struct nn_cuda_add_embedding, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.v * job.d)
+    add_embedding_sum(&job, at);
+}
+
+YPK_KERNEL(add_embedding_pass_kernel, struct nn_cuda_add_embedding, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.c)
+    graphs_put(job.dx, at, nn_get(job.dy, at, job.bf16), job.bf16, job.add_dx);
+}
+
+YPK_KERNEL(mode_steps_kernel, struct nn_cuda_mode_steps, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.k * job.t * job.c)
+    mode_steps_value(&job, at);
+}
+
+YPK_KERNEL(mode_steps_vjp_kernel, struct nn_cuda_mode_steps, job, THREADS)
+{
+    EVERY_ELEMENT(at, (job.n + job.k + job.t) * job.c)
+    mode_steps_slope(&job, at);
+}
+
+YPK_KERNEL(dropout_kernel, struct nn_cuda_dropout, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n)
+    dropout_value(&job, at);
+}
+
+YPK_KERNEL(hidden_kernel, struct nn_cuda_hidden, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n)
+    hidden_value(&job, at);
+}
+
+YPK_KERNEL(hidden_vjp_kernel, struct nn_cuda_hidden, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n)
+    hidden_slope(&job, at);
+}
+
+YPK_KERNEL(attention_pool_kernel, struct nn_cuda_attention_pool, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.g * job.c)
+    attention_pool_value(&job, at);
+}
+
+YPK_KERNEL(attention_pool_scores_kernel, struct nn_cuda_attention_pool, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.g * job.i)
+    attention_pool_score_slope(&job, at);
+}
+
+YPK_KERNEL(attention_pool_vjp_kernel, struct nn_cuda_attention_pool, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.g * job.i * job.c)
+    attention_pool_slope(&job, at);
+}
+
+YPK_KERNEL(lstm_kernel, struct nn_cuda_lstm, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.h)
+    lstm_cell(&job, at);
+}
+
+YPK_KERNEL(lstm_vjp_kernel, struct nn_cuda_lstm, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.h)
+    lstm_slope(&job, at);
+}
+
+YPK_KERNEL(segment_attention_kernel, struct nn_cuda_segment_attention, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.g * job.i * job.h * job.d)
+    segment_attention_value(&job, at);
+}
+
+YPK_KERNEL(segment_along_kernel, struct nn_cuda_segment_attention, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.g * job.i * job.h)
+    segment_along(&job, at);
+}
+
+YPK_KERNEL(segment_queries_kernel, struct nn_cuda_segment_attention, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.i * job.h * job.d)
+    segment_query_slope(&job, at);
+}
+
+YPK_KERNEL(segment_rows_kernel, struct nn_cuda_segment_attention, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.h * job.d)
+    segment_row_slope(&job, at);
 }
 
 /* -- launches ------------------------------------------------------------------------------- */
@@ -806,6 +911,91 @@ static enum yp_status gatv2_vjp(struct yp_device *device, const struct nn_cuda_g
     return ypk_launched(host, "gatv2's vjp");
 }
 
+static enum yp_status add_embedding(struct yp_device *device,
+                                    const struct nn_cuda_add_embedding *job)
+{
+    LAUNCH_ELEMENTS(add_embedding_kernel, job->n * job->c, "add_embedding");
+}
+
+static enum yp_status add_embedding_vjp(struct yp_device *device,
+                                        const struct nn_cuda_add_embedding *job)
+{
+    if (job->dx != NULL)
+        LAUNCH_BEFORE(add_embedding_pass_kernel, job->n * job->c);
+    if (job->dtable != NULL)
+        LAUNCH_BEFORE(add_embedding_vjp_kernel, job->v * job->d);
+    return ypk_launched(host, "add_embedding's vjp");
+}
+
+static enum yp_status mode_steps(struct yp_device *device, const struct nn_cuda_mode_steps *job)
+{
+    LAUNCH_ELEMENTS(mode_steps_kernel, job->n * job->k * job->t * job->c, "mode_steps");
+}
+
+static enum yp_status mode_steps_vjp(struct yp_device *device, const struct nn_cuda_mode_steps *job)
+{
+    LAUNCH_ELEMENTS(mode_steps_vjp_kernel, (job->n + job->k + job->t) * job->c, "mode_steps's vjp");
+}
+
+static enum yp_status dropout(struct yp_device *device, const struct nn_cuda_dropout *job)
+{
+    LAUNCH_ELEMENTS(dropout_kernel, job->n, "dropout");
+}
+
+static enum yp_status hidden(struct yp_device *device, const struct nn_cuda_hidden *job)
+{
+    LAUNCH_ELEMENTS(hidden_kernel, job->n, "hidden rows");
+}
+
+static enum yp_status hidden_vjp(struct yp_device *device, const struct nn_cuda_hidden *job)
+{
+    LAUNCH_ELEMENTS(hidden_vjp_kernel, job->n, "hidden rows' vjp");
+}
+
+static enum yp_status attention_pool(struct yp_device *device,
+                                     const struct nn_cuda_attention_pool *job)
+{
+    LAUNCH_ELEMENTS(attention_pool_kernel, job->g * job->c, "attention_pool");
+}
+
+static enum yp_status attention_pool_vjp(struct yp_device *device,
+                                         const struct nn_cuda_attention_pool *job)
+{
+    if (job->dscore != NULL)
+        LAUNCH_BEFORE(attention_pool_scores_kernel, job->g * job->i);
+    if (job->dx != NULL)
+        LAUNCH_BEFORE(attention_pool_vjp_kernel, job->g * job->i * job->c);
+    return ypk_launched(host, "attention_pool's vjp");
+}
+
+static enum yp_status lstm(struct yp_device *device, const struct nn_cuda_lstm *job)
+{
+    LAUNCH_ELEMENTS(lstm_kernel, job->n * job->h, "lstm");
+}
+
+static enum yp_status lstm_vjp(struct yp_device *device, const struct nn_cuda_lstm *job)
+{
+    LAUNCH_ELEMENTS(lstm_vjp_kernel, job->n * job->h, "lstm's vjp");
+}
+
+static enum yp_status segment_attention(struct yp_device *device,
+                                        const struct nn_cuda_segment_attention *job)
+{
+    LAUNCH_ELEMENTS(segment_attention_kernel, job->g * job->i * job->h * job->d,
+                    "segment_attention");
+}
+
+static enum yp_status segment_attention_vjp(struct yp_device *device,
+                                            const struct nn_cuda_segment_attention *job)
+{
+    LAUNCH_BEFORE(segment_along_kernel, job->g * job->i * job->h);
+    if (job->dq != NULL)
+        LAUNCH_BEFORE(segment_queries_kernel, job->i * job->h * job->d);
+    if (job->dk != NULL || job->dv != NULL)
+        LAUNCH_BEFORE(segment_rows_kernel, job->n * job->h * job->d);
+    return ypk_launched(host, "segment_attention's vjp");
+}
+
 static const struct nn_cuda table = {narrow,
                                      add,
                                      scale,
@@ -830,5 +1020,12 @@ static const struct nn_cuda table = {narrow,
                                      {segments, segments_vjp},
                                      {gate, gate_vjp},
                                      {edge_pair, edge_pair_vjp},
-                                     {gatv2, gatv2_vjp}};
+                                     {gatv2, gatv2_vjp},
+                                     {add_embedding, add_embedding_vjp},
+                                     {mode_steps, mode_steps_vjp},
+                                     dropout,
+                                     {hidden, hidden_vjp},
+                                     {attention_pool, attention_pool_vjp},
+                                     {lstm, lstm_vjp},
+                                     {segment_attention, segment_attention_vjp}};
 YP_PLUGIN(NN_CUDA_PLUGIN, table, host)

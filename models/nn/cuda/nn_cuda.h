@@ -6,6 +6,8 @@
  * the CPU would refuse, makes what depends on it NaN. */
 #pragma once
 
+#include "models/nn/drop.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -284,6 +286,75 @@ struct nn_cuda_gatv2 {
     float *alpha, *slopes, *dfeature, *dedge, *dattention;
 };
 
+/* Gradients of the following may be NULL, and each is added to what is there where its `add` says
+ * so. */
+struct nn_cuda_add_embedding {
+    size_t n, c, v, d;
+    bool bf16, add_dx, add_dtable;
+    const void *x, *dy;
+    const float *table;
+    const int32_t *index;
+    void *y, *dx;
+    float *dtable;
+};
+
+struct nn_cuda_mode_steps {
+    size_t n, c, k, t;
+    bool bf16, add_dx, add_dmode, add_dposition;
+    const void *x, *dy;
+    const float *mode, *position;
+    void *y, *dx;
+    float *dmode, *dposition;
+};
+
+/* y (n) of x, rows of `count` elements; either pass. */
+struct nn_cuda_dropout {
+    size_t n, count;
+    bool bf16, add;
+    struct nn_drop drop;
+    const void *x;
+    void *y;
+};
+
+/* Of feed_forward, hidden (n), rows of `count` elements: it becomes dropout(relu(hidden));
+ * backward: its slopes become those at what relu was given. */
+struct nn_cuda_hidden {
+    size_t n, count;
+    bool bf16;
+    struct nn_drop drop;
+    void *hidden, *slopes;
+};
+
+struct nn_cuda_attention_pool {
+    size_t g, i, c;
+    bool bf16, add_dx, add_dscore;
+    const void *x, *score, *dy;
+    void *y, *dx, *dscore;
+    float *weight;
+};
+
+/* One step: gates (n, t, 4 h) from sums, cells and y; backward: dz (n, t, 4 h), dc (n, h) and the y
+ * of the step before to `last` (n, t, h). */
+struct nn_cuda_lstm {
+    size_t n, t, h, step;
+    bool bf16; /* of y and dy */
+    float *gates, *cell;
+    void *y;
+    const void *dy;
+    const float *dh; /* (n, h) of the step behind */
+    float *dc, *dz, *last;
+};
+
+/* `along` (g, i, h) is workspace of the vjp. */
+struct nn_cuda_segment_attention {
+    size_t i, h, d, n, g;
+    bool bf16, add_dq, add_dk, add_dv;
+    const void *q, *k, *v, *dy;
+    const int32_t *offset;
+    void *y, *dq, *dk, *dv;
+    float *high, *sum, *along;
+};
+
 struct nn_cuda {
     enum yp_status (*narrow)(struct yp_device *device, const struct nn_cuda_narrow *job);
     enum yp_status (*add)(struct yp_device *device, const struct nn_cuda_add *job);
@@ -312,6 +383,16 @@ struct nn_cuda {
     enum yp_status (*gate[2])(struct yp_device *device, const struct nn_cuda_gate *job);
     enum yp_status (*edge_pair[2])(struct yp_device *device, const struct nn_cuda_edge_pair *job);
     enum yp_status (*gatv2[2])(struct yp_device *device, const struct nn_cuda_gatv2 *job);
+    enum yp_status (*add_embedding[2])(struct yp_device *device,
+                                       const struct nn_cuda_add_embedding *job);
+    enum yp_status (*mode_steps[2])(struct yp_device *device, const struct nn_cuda_mode_steps *job);
+    enum yp_status (*dropout)(struct yp_device *device, const struct nn_cuda_dropout *job);
+    enum yp_status (*hidden[2])(struct yp_device *device, const struct nn_cuda_hidden *job);
+    enum yp_status (*attention_pool[2])(struct yp_device *device,
+                                        const struct nn_cuda_attention_pool *job);
+    enum yp_status (*lstm[2])(struct yp_device *device, const struct nn_cuda_lstm *job);
+    enum yp_status (*segment_attention[2])(struct yp_device *device,
+                                           const struct nn_cuda_segment_attention *job);
 };
 
 #ifdef __cplusplus

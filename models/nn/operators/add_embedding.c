@@ -4,6 +4,7 @@
 #define NN_FILE "models/nn/operators/add_embedding.c"
 enum { X, TABLE, INDEX, Y };
 enum { N, C, V, D };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
@@ -75,6 +76,27 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+static struct nn_cuda_add_embedding job_of(const struct nn_call *call, bool bf16)
+{
+    const size_t *size = call->shape->size;
+    return (struct nn_cuda_add_embedding){.n = size[N],
+                                          .c = size[C],
+                                          .v = size[V],
+                                          .d = size[D],
+                                          .bf16 = bf16,
+                                          .add_dx = nn_adds(call, X),
+                                          .add_dtable = nn_adds(call, TABLE),
+                                          .x = call->value[X],
+                                          .dy = call->gradient[Y],
+                                          .table = call->value[TABLE],
+                                          .index = call->value[INDEX],
+                                          .y = call->value[Y],
+                                          .dx = call->gradient[X],
+                                          .dtable = call->gradient[TABLE]};
+}
+
+NN_ON_CUDA_BY_JOB(add_embedding, struct nn_cuda_add_embedding)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     (void)pass;
@@ -111,9 +133,7 @@ const struct nn_operator nn_add_embedding = {
     NN_PLAIN,
     .flops = flops,
     .bytes = bytes,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp},
-                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .types = "bffb",
-                  .gradients = "bffb"}},
+    NN_BOTH_VERSIONS(NULL, NULL, "bffb", "bffb"),
 };
 
 #else

@@ -5,6 +5,7 @@
 #define NN_FILE "models/nn/operators/attention_pool.c"
 enum { X, SCORE, Y, WEIGHT };
 enum { G, ITEMS, C };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/maths.h"
 #include "models/nn/plain.h"
@@ -104,6 +105,26 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+static struct nn_cuda_attention_pool job_of(const struct nn_call *call, bool bf16)
+{
+    const size_t *size = call->shape->size;
+    return (struct nn_cuda_attention_pool){.g = size[G],
+                                           .i = size[ITEMS],
+                                           .c = size[C],
+                                           .bf16 = bf16,
+                                           .add_dx = nn_adds(call, X),
+                                           .add_dscore = nn_adds(call, SCORE),
+                                           .x = call->value[X],
+                                           .score = call->value[SCORE],
+                                           .dy = call->gradient[Y],
+                                           .y = call->value[Y],
+                                           .dx = call->gradient[X],
+                                           .dscore = call->gradient[SCORE],
+                                           .weight = call->value[WEIGHT]};
+}
+
+NN_ON_CUDA_BY_JOB(attention_pool, struct nn_cuda_attention_pool)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     const double rows = (double)shape->size[G] * (double)shape->size[ITEMS];
@@ -124,9 +145,7 @@ const struct nn_operator nn_attention_pool = {
                {"medium", .size = {256, 8, 256}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
-                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work,
-                  .types = "bbbf", .gradients = "bbbf"}},
+    NN_BOTH_VERSIONS(work, NULL, "bbbf", "bbbf"),
 };
 
 #else

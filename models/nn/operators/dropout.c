@@ -15,6 +15,7 @@ static struct nn_drop drop_of(const struct nn_call *call)
     return (struct nn_drop){setting[0], (uint64_t)setting[1], call->value[KEY], setting[2] != 0};
 }
 
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
@@ -28,8 +29,8 @@ static enum yp_status drop_all(const struct nn_call *call, bool bf16, const void
     if (status != YP_OK)
         return status;
     NN_PARALLEL_FOR(size[N] * count > NN_CHUNK, i, size[N], 1,
-                    nn_drop(&drop, i, 0, bf16, nn_from(from, i * count, bf16), count, add,
-                            nn_from(to, i * count, bf16)));
+                    nn_drop_row(&drop, i, 0, bf16, nn_from(from, i * count, bf16), count, add,
+                                nn_from(to, i * count, bf16)));
     return YP_OK;
 }
 
@@ -46,6 +47,27 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 }
 
 NN_BOTH_TYPES
+
+static enum yp_status drop_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16,
+                              const void *from, bool add, void *to)
+{
+    const size_t *size = call->shape->size, count = size[R] * size[C];
+    const struct nn_cuda_dropout job = {size[N] * count, count, bf16, add, drop_of(call), from, to};
+    const enum yp_status status = nn_check_drop("dropout", &job.drop);
+    return status == YP_OK && to != NULL ? cuda->dropout(call->device, &job) : status;
+}
+
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+{
+    return drop_on(cuda, call, bf16, call->value[X], false, call->value[Y]);
+}
+
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+{
+    return drop_on(cuda, call, bf16, call->gradient[Y], nn_adds(call, X), call->gradient[X]);
+}
+
+NN_ON_CUDA
 
 /* A block of four words takes ten rounds of two products, which are counted as operations. */
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
@@ -70,9 +92,7 @@ const struct nn_operator nn_dropout = {
                {"whole", .size = {9, 2, 7, 2}, .setting = {0.5, 2, 1}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp},
-                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .types = "bfb",
-                  .gradients = "bfb"}},
+    NN_BOTH_VERSIONS(NULL, NULL, "bfb", "bfb"),
 };
 
 #else

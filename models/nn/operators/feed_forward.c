@@ -16,6 +16,7 @@ static struct nn_drop drop_of(const struct nn_call *call)
     return (struct nn_drop){setting[0], (uint64_t)setting[1], call->value[KEY], false};
 }
 
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/gemm/gemm.h"
 #include "models/nn/plain.h"
@@ -170,7 +171,7 @@ static enum yp_status chunk_forward(const struct nn_call *call, bool bf16, const
     nn_activate(NN_RELU, hidden, bf16, rows * f);
     NN_PARALLEL_FOR(bf16, i, drop.rate > 0 ? rows : 0, 1, {
         void *row = nn_from(hidden, i * f, bf16);
-        nn_drop(&drop, (first + i) / r, (first + i) % r * f, bf16, row, f, false, row);
+        nn_drop_row(&drop, (first + i) / r, (first + i) % r * f, bf16, row, f, false, row);
     });
     return run(call, bf16, own, TO_Y, first, rows, false);
 }
@@ -286,6 +287,94 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+/* -- on a GPU: all rows at once -------------------------------------------------------------------
+ */
+
+/* Slopes at hidden, and behind them the workspace of sums. */
+static size_t slopes_bytes(const size_t *size, bool bf16)
+{
+    return nn_aligned(size[N] * size[R] * size[F] * nn_width(bf16));
+}
+
+static size_t work_cuda(const struct nn_shape *shape)
+{
+    const size_t *size = shape->size;
+    return slopes_bytes(size, false) +
+           nn_cuda_columns_bytes(size[N] * size[R], nn_most(size[F], size[O]));
+}
+
+static struct nn_cuda_hidden hidden_of(const struct nn_call *call, bool bf16)
+{
+    const size_t *size = call->shape->size, count = size[R] * size[F];
+    return (struct nn_cuda_hidden){.n = size[N] * count,
+                                   .count = count,
+                                   .bf16 = bf16,
+                                   .drop = drop_of(call),
+                                   .hidden = call->value[HIDDEN],
+                                   .slopes = call->work};
+}
+
+/* Product `which` of all rows. */
+static enum yp_status product_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16,
+                                 enum product which)
+{
+    const struct own own = {
+        .slopes = call->work, .w1 = call->gradient[W1], .w2 = call->gradient[W2]};
+    const struct nn_gemm gemm =
+        product(call, bf16, &own, which, 0, call->shape->size[N] * call->shape->size[R],
+                nn_adds(call, which == TO_W1 ? W1 : W2));
+    return nn_cuda_product(cuda, call->device, &gemm);
+}
+
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+{
+    const struct nn_cuda_hidden hidden = hidden_of(call, bf16);
+    enum yp_status status = nn_check_drop("feed_forward", &hidden.drop);
+    if (status == YP_OK)
+        status = product_on(cuda, call, bf16, TO_HIDDEN);
+    if (status == YP_OK)
+        status = cuda->hidden[NN_FORWARD](call->device, &hidden);
+    return status == YP_OK ? product_on(cuda, call, bf16, TO_Y) : status;
+}
+
+/* The gradient of a bias (c), tensor i, from slopes (rows, c). */
+static enum yp_status bias_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16,
+                              int i, const void *slopes, size_t c)
+{
+    const size_t *size = call->shape->size;
+    const struct nn_cuda_columns sums = {
+        .n = size[N] * size[R],
+        .c = c,
+        .bf16 = bf16,
+        .add = nn_adds(call, i),
+        .dy = slopes,
+        .sums = call->gradient[i],
+        .work = (double *)(void *)((char *)call->work + slopes_bytes(size, false))};
+    return cuda->columns(call->device, &sums);
+}
+
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+{
+    static const struct {
+        int tensor;
+        enum product by;
+    } products[] = {{X, TO_X}, {W1, TO_W1}, {W2, TO_W2}};
+    const struct nn_cuda_hidden hidden = hidden_of(call, bf16);
+    enum yp_status status = product_on(cuda, call, bf16, TO_SLOPES);
+    if (status == YP_OK)
+        status = cuda->hidden[NN_VJP](call->device, &hidden);
+    for (int i = 0; i < 3 && status == YP_OK; i++)
+        if (call->gradient[products[i].tensor] != NULL)
+            status = product_on(cuda, call, bf16, products[i].by);
+    if (status == YP_OK)
+        status = bias_on(cuda, call, bf16, B1, call->work, call->shape->size[F]);
+    if (status == YP_OK)
+        status = bias_on(cuda, call, bf16, B2, call->gradient[Y], call->shape->size[O]);
+    return status;
+}
+
+NN_ON_CUDA
+
 /* Masks are made in forward alone; their words count as in dropout.c. */
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -319,6 +408,10 @@ const struct nn_operator nn_feed_forward = {
     .versions =
         {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
          {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
+          .types = "bbfbffbb", .gradients = "bfffffbb", .arithmetic = YP_BF16,
+          .rounding = {[X] = 0x1p-9, [W1] = 0x1p-9, [B1] = 0x1p-9, [W2] = 0x1p-9, [Y] = 0x1p-9}},
+         {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
+         {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16, .work = work_cuda,
           .types = "bbfbffbb", .gradients = "bfffffbb", .arithmetic = YP_BF16,
           .rounding = {[X] = 0x1p-9, [W1] = 0x1p-9, [B1] = 0x1p-9, [W2] = 0x1p-9, [Y] = 0x1p-9}}},
 };

@@ -8,6 +8,7 @@
 enum { X, W_IH, W_HH, B_IH, B_HH, Y, GATES, CELL };
 enum { N, T, INPUTS, GATE, H };
 #include "models/nn/convert.h"
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/gemm/gemm.h"
 #include "models/nn/maths.h"
@@ -242,6 +243,110 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+/* -- on a GPU --------------------------------------------------------------------------------- */
+
+/* The places of the version in float: a product there takes either type as it is. */
+static size_t work_cuda(const struct nn_shape *shape)
+{
+    char *at = NULL;
+    const struct nn_call call = {.shape = shape};
+    places(&call, false, &at);
+    return (size_t)(uintptr_t)at +
+           nn_cuda_columns_bytes(shape->size[N] * shape->size[T], shape->size[GATE]);
+}
+
+static struct lstm places_on(const struct nn_call *call)
+{
+    char *at = call->work;
+    struct lstm s = places(call, false, &at);
+    s.sums = (double *)(void *)at; /* that many more */
+    return s;
+}
+
+static enum yp_status product_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16,
+                                 const struct lstm *s, enum product which, size_t step)
+{
+    const enum nn_type type = bf16 ? NN_BFLOAT16 : NN_FLOAT;
+    struct nn_gemm gemm = product(call, s, which, step);
+    if (which == OF_X || which == OF_Y)
+        gemm.a.type = type;
+    if (which == OF_Y) /* a place among elements of either type */
+        gemm.a.at = nn_from(call->value[Y], (step - 1) * call->shape->size[H], bf16);
+    if (which != TO_W_HH)
+        gemm.b.type = type;
+    if (which == TO_X)
+        gemm.c.type = type;
+    return nn_cuda_product(cuda, call->device, &gemm);
+}
+
+static struct nn_cuda_lstm step_of(const struct nn_call *call, bool bf16, const struct lstm *s)
+{
+    const size_t *size = call->shape->size;
+    return (struct nn_cuda_lstm){.n = size[N],
+                                 .t = size[T],
+                                 .h = size[H],
+                                 .bf16 = bf16,
+                                 .gates = call->value[GATES],
+                                 .cell = call->value[CELL],
+                                 .y = call->value[Y],
+                                 .dy = call->gradient[Y],
+                                 .dh = s->dh,
+                                 .dc = s->dc,
+                                 .dz = s->dz,
+                                 .last = s->last};
+}
+
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+{
+    const size_t *size = call->shape->size;
+    const struct lstm s = places_on(call);
+    const struct nn_cuda_add bias = {size[GATE], false, call->value[B_IH], call->value[B_HH],
+                                     s.bias};
+    struct nn_cuda_lstm job = step_of(call, bf16, &s);
+    enum yp_status status = cuda->add(call->device, &bias);
+    if (status == YP_OK)
+        status = product_on(cuda, call, bf16, &s, OF_X, 0);
+    for (; job.step < size[T] && status == YP_OK; job.step++) {
+        if (job.step > 0)
+            status = product_on(cuda, call, bf16, &s, OF_Y, job.step);
+        if (status == YP_OK)
+            status = cuda->lstm[NN_FORWARD](call->device, &job);
+    }
+    return status;
+}
+
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+{
+    static const struct {
+        int tensor;
+        enum product by;
+    } products[] = {{X, TO_X}, {W_IH, TO_W_IH}, {W_HH, TO_W_HH}};
+    const size_t *size = call->shape->size;
+    const struct lstm s = places_on(call);
+    struct nn_cuda_lstm job = step_of(call, bf16, &s);
+    enum yp_status status = YP_OK;
+    for (job.step = size[T]; job.step-- > 0 && status == YP_OK;) {
+        status = cuda->lstm[NN_VJP](call->device, &job);
+        if (status == YP_OK && job.step > 0)
+            status = product_on(cuda, call, bf16, &s, TO_Y, job.step);
+    }
+    for (int i = 0; i < 3 && status == YP_OK; i++)
+        if (call->gradient[products[i].tensor] != NULL)
+            status = product_on(cuda, call, bf16, &s, products[i].by, 0);
+    for (int i = B_IH; i <= B_HH && status == YP_OK; i++) {
+        const struct nn_cuda_columns sums = {.n = size[N] * size[T],
+                                             .c = size[GATE],
+                                             .add = nn_adds(call, i),
+                                             .dy = s.dz,
+                                             .sums = call->gradient[i],
+                                             .work = s.sums};
+        status = cuda->columns(call->device, &sums);
+    }
+    return status;
+}
+
+NN_ON_CUDA
+
 static size_t plain_work(const struct nn_shape *shape)
 {
     return (shape->size[GATE] + 2 * shape->size[H]) * sizeof(double);
@@ -256,27 +361,39 @@ static double flops(const struct nn_shape *shape, enum nn_pass pass)
                           : products + rows * h * (5 * NN_FUNCTION + 8);
 }
 
-const struct nn_operator nn_lstm = {
-    .name = "lstm",
-    .dims = "ntigh",
-    .tensors = {{"x", "nti", .role = NN_INPUT, .adds = true},
-                {"w_ih", "gi", .role = NN_PARAMETER, .adds = true, .domain = {.high = 0.25}},
-                {"w_hh", "gh", .role = NN_PARAMETER, .adds = true, .domain = {.high = 0.25}},
-                {"b_ih", "g", .role = NN_PARAMETER, .adds = true, .unread = true},
-                {"b_hh", "g", .role = NN_PARAMETER, .adds = true, .unread = true},
-                {"y", "nth", .role = NN_OUTPUT},
-                {"gates", "ntg", .role = NN_SAVED},
-                {"cell", "nth", .role = NN_SAVED}},
-    .shapes = {{"one", .size = {1, 1, 1, 4, 1}},
-               {"odd", .size = {3, 3, 5, 28, 7}},
-               {"small", .size = {22, 4, 4, 256, 64}},
-               {"medium", .size = {352, 4, 64, 256, 64}}},
-    NN_PLAIN,
-    .plain_work = plain_work,
-    .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
-                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
-                  .types = "bbbffbff", .gradients = "bffffbff"}},
+const struct nn_operator nn_lstm =
+    {
+        .name = "lstm",
+        .dims = "ntigh",
+        .tensors = {{"x", "nti", .role = NN_INPUT, .adds = true},
+                    {"w_ih", "gi", .role = NN_PARAMETER, .adds = true, .domain = {.high = 0.25}},
+                    {"w_hh", "gh", .role = NN_PARAMETER, .adds = true, .domain = {.high = 0.25}},
+                    {"b_ih", "g", .role = NN_PARAMETER, .adds = true, .unread = true},
+                    {"b_hh", "g", .role = NN_PARAMETER, .adds = true, .unread = true},
+                    {"y", "nth", .role = NN_OUTPUT},
+                    {"gates", "ntg", .role = NN_SAVED},
+                    {"cell", "nth", .role = NN_SAVED}},
+        .shapes = {{"one", .size = {1, 1, 1, 4, 1}},
+                   {"odd", .size = {3, 3, 5, 28, 7}},
+                   {"small", .size = {22, 4, 4, 256, 64}},
+                   {"medium", .size = {352, 4, 64, 256, 64}}},
+        NN_PLAIN,
+        .plain_work = plain_work,
+        .flops = flops,
+        .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
+                     {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
+                      .types = "bbbffbff", .gradients = "bffffbff"},
+                     {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
+                     {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                      .work = work_cuda, .types = "bbbffbff", .gradients = "bffffbff",
+                      .rounding = {[X] = 0x1p-9,
+                                   [W_IH] = 0x1p-9,
+                                   [W_HH] = 0x1p-9,
+                                   [B_IH] = 0x1p-9,
+                                   [B_HH] = 0x1p-9,
+                                   [Y] = 0x1p-9,
+                                   [GATES] = 0x1p-9,
+                                   [CELL] = 0x1p-9}}},
 };
 
 #else

@@ -4,6 +4,7 @@
 #define NN_FILE "models/nn/operators/mode_steps.c"
 enum { X, MODE, POSITION, Y };
 enum { N, C, K, T };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
@@ -112,6 +113,29 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+static struct nn_cuda_mode_steps job_of(const struct nn_call *call, bool bf16)
+{
+    const size_t *size = call->shape->size;
+    return (struct nn_cuda_mode_steps){.n = size[N],
+                                       .c = size[C],
+                                       .k = size[K],
+                                       .t = size[T],
+                                       .bf16 = bf16,
+                                       .add_dx = nn_adds(call, X),
+                                       .add_dmode = nn_adds(call, MODE),
+                                       .add_dposition = nn_adds(call, POSITION),
+                                       .x = call->value[X],
+                                       .dy = call->gradient[Y],
+                                       .mode = call->value[MODE],
+                                       .position = call->value[POSITION],
+                                       .y = call->value[Y],
+                                       .dx = call->gradient[X],
+                                       .dmode = call->gradient[MODE],
+                                       .dposition = call->gradient[POSITION]};
+}
+
+NN_ON_CUDA_BY_JOB(mode_steps, struct nn_cuda_mode_steps)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     (void)pass;
@@ -131,9 +155,7 @@ const struct nn_operator nn_mode_steps = {
                {"medium", .size = {96, 256, 16, 10}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
-                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work,
-                  .types = "bffb", .gradients = "bffb"}},
+    NN_BOTH_VERSIONS(work, NULL, "bffb", "bffb"),
 };
 
 #else

@@ -7,6 +7,7 @@
 enum { Q, K, V, OFFSET, Y, HIGH, SUM };
 enum { QUERIES, H, D, N, M, G };
 #include "models/nn/attend.h"
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
@@ -136,6 +137,39 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+static size_t work_cuda(const struct nn_shape *shape)
+{
+    return shape->size[G] * shape->size[QUERIES] * shape->size[H] * sizeof(float);
+}
+
+static struct nn_cuda_segment_attention job_of(const struct nn_call *call, bool bf16)
+{
+    const size_t *size = call->shape->size;
+    return (struct nn_cuda_segment_attention){.i = size[QUERIES],
+                                              .h = size[H],
+                                              .d = size[D],
+                                              .n = size[N],
+                                              .g = size[G],
+                                              .bf16 = bf16,
+                                              .add_dq = nn_adds(call, Q),
+                                              .add_dk = nn_adds(call, K),
+                                              .add_dv = nn_adds(call, V),
+                                              .q = call->value[Q],
+                                              .k = call->value[K],
+                                              .v = call->value[V],
+                                              .dy = call->gradient[Y],
+                                              .offset = call->value[OFFSET],
+                                              .y = call->value[Y],
+                                              .dq = call->gradient[Q],
+                                              .dk = call->gradient[K],
+                                              .dv = call->gradient[V],
+                                              .high = call->value[HIGH],
+                                              .sum = call->value[SUM],
+                                              .along = call->work};
+}
+
+NN_ON_CUDA_BY_JOB(segment_attention, struct nn_cuda_segment_attention)
+
 static size_t plain_work(const struct nn_shape *shape)
 {
     return 2 * shape->size[N] * sizeof(double);
@@ -167,9 +201,7 @@ const struct nn_operator nn_segment_attention = {
     NN_PLAIN,
     .plain_work = plain_work,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
-                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work,
-                  .types = "bbbfbff", .gradients = "bbbfbff"}},
+    NN_BOTH_VERSIONS(work, work_cuda, "bbbfbff", "bbbfbff"),
 };
 
 #else

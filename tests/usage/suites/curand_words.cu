@@ -35,7 +35,7 @@ int main()
                 for (uint64_t place : places)
                     for (uint64_t i = 0; i < 1000; i++) {
                         struct synth_cuda_words words = {};
-                        words.keys = ypi_philox_keys(seed);
+                        words.keys = ypi_philox_keys_of(seed);
                         words.seed = seed;
                         words.subsequence = subsequence;
                         words.kind = kind == 0 ? SYNTH_CUDA_WORDS : SYNTH_CUDA_CURAND;
