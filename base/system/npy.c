@@ -172,20 +172,21 @@ static enum yp_status parse_dictionary(struct header *h)
 /* -- reading ----------------------------------------------------------------------------------- */
 
 /* Offset and length of the header's text. */
-static enum yp_status read_prefix(int fd, const char *path, size_t *begin, size_t *length)
+static enum yp_status read_prefix(int fd, const char *path, uint64_t base, uint64_t *begin,
+                                  size_t *length)
 {
     unsigned char prefix[PREFIX_MAX] = {0};
     struct header h = {.path = path};
-    enum yp_status status = ypi_read_at(fd, path, 0, prefix, 10);
+    enum yp_status status = ypi_read_at(fd, path, base, prefix, 10);
     if (status != YP_OK)
         return status;
     unsigned version = prefix[6];
     if (version < 1 || version > 3)
         return wrong(&h, "version %u.%u: must be 1.0, 2.0 or 3.0", version, prefix[7]);
-    *begin = version == 1 ? 10 : 12;
+    *begin = base + (version == 1 ? 10 : 12);
     *length = prefix[8] | (size_t)prefix[9] << 8;
     if (version > 1) {
-        status = ypi_read_at(fd, path, 10, prefix + 10, 2);
+        status = ypi_read_at(fd, path, base + 10, prefix + 10, 2);
         *length |= (size_t)prefix[10] << 16 | (size_t)prefix[11] << 24;
     }
     if (status == YP_OK && *length > HEADER_MAX)
@@ -204,9 +205,15 @@ static enum yp_status parse(struct header *h, char *text, size_t length)
 
 enum yp_status ypi_npy_read(int fd, const char *path, struct ypi_npy *out)
 {
+    return ypi_npy_read_at(fd, path, 0, out);
+}
+
+enum yp_status ypi_npy_read_at(int fd, const char *path, uint64_t base, struct ypi_npy *out)
+{
     struct header h = {.path = path};
-    size_t begin = 0, length = 0;
-    enum yp_status status = read_prefix(fd, path, &begin, &length);
+    uint64_t begin = 0;
+    size_t length = 0;
+    enum yp_status status = read_prefix(fd, path, base, &begin, &length);
     if (status != YP_OK)
         return status;
     char *text = malloc(length + 1);

@@ -19,6 +19,8 @@ struct ypi_npy {
 
 /* YP_IO: the file cannot be read, or is not what it should be; the message names it. */
 enum yp_status ypi_npy_read(int fd, const char *path, struct ypi_npy *out);
+/* The same of one that begins at `base` of the file, as in an .npz. */
+enum yp_status ypi_npy_read_at(int fd, const char *path, uint64_t base, struct ypi_npy *out);
 
 /* A header of version 1.0, its length a multiple of 64, for a type such as "<f4" and a shape such
  * as "3, 4"; returns how many bytes it has. Nothing is written where `capacity` is less. */

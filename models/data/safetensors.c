@@ -1,5 +1,5 @@
 /* The header of a .safetensors file, and reading and writing by it. */
-#include "models/data/safetensors.h"
+#include "models/data/safetensors_internal.h"
 
 #include "base/system/atomic_file.h"
 #include "base/system/file.h"
@@ -26,14 +26,6 @@ static const struct {
     [SAFETENSORS_F16] = {"F16", 2}, [SAFETENSORS_BF16] = {"BF16", 2},
     [SAFETENSORS_I64] = {"I64", 8}, [SAFETENSORS_I32] = {"I32", 4},
     [SAFETENSORS_U8] = {"U8", 1},   [SAFETENSORS_OTHER] = {"another type", 0}};
-
-struct safetensors {
-    int fd;
-    uint64_t data; /* where the tensors begin */
-    size_t count;
-    char *path;
-    struct safetensors_tensor tensors[]; /* (count) */
-};
 
 const char *safetensors_type_name(enum safetensors_type type)
 {
@@ -140,14 +132,22 @@ static int by_name(const void *a, const void *b)
                   ((const struct safetensors_tensor *)b)->name);
 }
 
-/* No name twice, no byte in two tensors or in none. */
-static enum yp_status check_all(struct safetensors *file, uint64_t bytes)
+enum yp_status safetensors_check_names(struct safetensors *file)
 {
-    uint64_t at = 0;
     qsort(file->tensors, file->count, sizeof *file->tensors, by_name);
     for (size_t i = 1; i < file->count; i++)
         if (strcmp(file->tensors[i - 1].name, file->tensors[i].name) == 0)
             return wrong(file->path, file->tensors[i].name, "is there twice");
+    return YP_OK;
+}
+
+/* No name twice, no byte in two tensors or in none. */
+static enum yp_status check_all(struct safetensors *file, uint64_t bytes)
+{
+    uint64_t at = 0;
+    const enum yp_status status = safetensors_check_names(file);
+    if (status != YP_OK)
+        return status;
     qsort(file->tensors, file->count, sizeof *file->tensors, by_offset);
     for (size_t i = 0; i < file->count; i++) {
         if (file->tensors[i].offset != at)
@@ -161,18 +161,26 @@ static enum yp_status check_all(struct safetensors *file, uint64_t bytes)
     return YP_OK;
 }
 
-/* The description of a parsed header; NULL with yp_last_error() set. */
-static struct safetensors *describe(const char *path, const cJSON *header, uint64_t bytes)
+struct safetensors *safetensors_describe(const char *path, size_t most)
 {
-    size_t most = (size_t)cJSON_GetArraySize(header), length = strlen(path) + 1;
+    size_t length = strlen(path) + 1;
     struct safetensors *file =
         yp_device_alloc(yp_device_cpu(), sizeof *file + most * sizeof *file->tensors + length);
-    const cJSON *entry;
-    enum yp_status status = YP_OK;
     if (file == NULL)
         return NULL;
     *file = (struct safetensors){.fd = -1, .path = (char *)(file->tensors + most)};
     memcpy(file->path, path, length);
+    return file;
+}
+
+/* The description of a parsed header; NULL with yp_last_error() set. */
+static struct safetensors *describe(const char *path, const cJSON *header, uint64_t bytes)
+{
+    struct safetensors *file = safetensors_describe(path, (size_t)cJSON_GetArraySize(header));
+    const cJSON *entry;
+    enum yp_status status = YP_OK;
+    if (file == NULL)
+        return NULL;
     cJSON_ArrayForEach(entry, header)
     {
         if (strcmp(entry->string, "__metadata__") == 0 || status != YP_OK)

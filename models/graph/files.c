@@ -1,6 +1,8 @@
 /* Files of graphs: arrays by name, and edges sorted. */
 #include "models/graph/files.h"
 
+#include "models/data/npz.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -384,7 +386,8 @@ static enum yp_status read_all(struct reading *r, uint64_t *id)
 
 enum yp_status graph_read_file(const char *path, struct graph_batch *out)
 {
-    struct reading r = {.path = path, .file = safetensors_open(path)};
+    struct reading r = {.path = path,
+                        .file = npz_is_one(path) ? npz_open(path) : safetensors_open(path)};
     static const uint64_t fixed[SIZES] = {[TWO] = 2,
                                           [CONTEXT] = GRAPH_CONTEXT,
                                           [FEATURES] = GRAPH_FEATURES,

@@ -1,4 +1,4 @@
-/* Graphs and the model's tensors in .safetensors files.
+/* Graphs and the model's tensors in .safetensors files; graphs in .npz files, too.
  *
  * A file of graphs has the arrays of struct graph_batch by their names and shapes, but edges in any
  * order: instead of incoming, source, edge, outgoing and end it has edge_index (2, edges), the
@@ -13,7 +13,7 @@
 /* Reads a batch whose arrays are in one piece of the CPU's memory, which graph_give_back() frees.
  * YP_INVALID, with the file, the tensor, what is there and what is allowed: one is missing, has
  * another shape or type, or is none of a batch's; an edge is a loop or is there twice; or what
- * graph_check_batch() says. YP_IO: the file cannot be read, or is no .safetensors. */
+ * graph_check_batch() says. YP_IO: the file cannot be read, or is neither format. */
 enum yp_status graph_read_file(const char *path, struct graph_batch *out);
 void graph_give_back(struct graph_batch *batch); /* one without arrays is allowed */
 

@@ -5,8 +5,10 @@ import json
 import math
 import os
 import random
+import struct
 import sys
 import tempfile
+import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from program import run  # noqa: E402
@@ -124,6 +126,62 @@ def check_files(tap, program, folder):
               found)
 
 
+def npy(shape, values, descr=None, fortran=False):
+    """An .npy file's bytes."""
+    descr = descr or {int: "<i8", float: "<f4"}[type(values[0])]
+    letter = {"<i8": "q", "<i4": "i", "<f4": "f", "<f8": "d", ">f4": "f"}[descr]
+    text = f"{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {tuple(shape)}, }}"
+    text += " " * (-(10 + len(text) + 1) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + \
+        struct.pack(f"{descr[0]}{len(values)}{letter}", *values)
+
+
+def check_npz(tap, program, folder):
+    good, path = tensors(GRAPHS), os.path.join(folder, "graphs.npz")
+
+    def ask(arrays, method=zipfile.ZIP_STORED, change=None):
+        with zipfile.ZipFile(path, "w", method) as file:
+            for name, content in arrays.items():
+                with file.open(f"{name}.npy", "w", force_zip64=True) as entry:  # as NumPy does
+                    entry.write(content)
+        if change is not None:
+            with open(path, "rb") as file:
+                content = change(file.read())
+            with open(path, "wb") as file:
+                file.write(content)
+        return run(program, "graph", *SMALL, "--graphs", path, "--load", WEIGHTS, "--double", "--json")
+
+    arrays = {name: npy(*tensor) for name, tensor in good.items()}
+    wide = {name: npy(shape, values, "<f8") for name, (shape, values) in good.items() if isinstance(values[0], float)}
+    narrow = {name: npy(shape, values, "<i4") for name, (shape, values) in good.items()
+              if isinstance(values[0], int) and name != "id"}
+    right = json.loads(run(program, "graph", *SMALL, "--graphs", GRAPHS, "--load", WEIGHTS, "--double", "--json").out)
+    for found, name in ((arrays, "as in .safetensors"), ({**arrays, **wide, **narrow}, "of other types")):
+        done = ask(found)
+        tap.check(done.code == 0 and json.loads(done.out)["loss"] == right["loss"], f".npz: {name}", done)
+    done = ask(arrays, change=lambda content: content[:-2] + b"\5\0 word")
+    tap.check(done.code == 0, ".npz: with a comment", done)
+    node = good["node"]
+    for found, method, change, code, text in (
+            (arrays, zipfile.ZIP_DEFLATED, None, FILE, "is compressed: must be as numpy.savez() writes it"),
+            (arrays, zipfile.ZIP_STORED, lambda content: content[:-30], FILE, "it has no directory"),
+            (arrays, zipfile.ZIP_STORED, lambda content: content[:-12] + b"\xff" + content[-11:], FILE,
+             "its directory has fewer entries than it says"),
+            (arrays, zipfile.ZIP_STORED, lambda content: content[200:], FILE, "graphs.npz: "),
+            (arrays, zipfile.ZIP_STORED, lambda content: b"PK\3\4", FILE, "it is too short"),
+            ({**arrays, "node": npy(*node, fortran=True)}, zipfile.ZIP_STORED, None, FILE,
+             "array 'node': must be in C order and little-endian"),
+            ({**arrays, "node": npy(*node, descr=">f4")}, zipfile.ZIP_STORED, None, FILE, "array 'node': must be in C"),
+            ({**arrays, "node": arrays["node"][:-4]}, zipfile.ZIP_STORED, None, FILE,
+             "array 'node': it does not have as many bytes as its shape says"),
+            ({**arrays, "node": npy([2**62, 2**62], [], "<f4")}, zipfile.ZIP_STORED, None, FILE, "'node': it does not"),
+            ({**arrays, "node": arrays["node"][:40]}, zipfile.ZIP_STORED, None, FILE, "graphs.npz: "),
+            ({**arrays, "node": b"no array"}, zipfile.ZIP_STORED, None, FILE, "graphs.npz: "),
+            ({**arrays, "role": arrays["counts"]}, zipfile.ZIP_STORED, None, USAGE, "tensor 'role' is of F32")):
+        done = ask(found, method, change)
+        tap.check(done.code == code and text in done.err and done.out == "", f".npz, refused: {text}", done)
+
+
 def check_seeds(tap, program, folder):
     outs, found = [], []
     for i, more in enumerate(([], [], ["--seed", "1"], ["--double"], ["--precision", "bf16"])):
@@ -210,7 +268,7 @@ def main(program):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         tap.run("check_plans", check_plans, tap, program)
-        for check in (check_reference, check_files, check_seeds, check_refused):
+        for check in (check_reference, check_files, check_npz, check_seeds, check_refused):
             tap.run(check.__name__, check, tap, program, folder)
     tap.done()
 

@@ -69,7 +69,7 @@ static const struct ypi_option options[] = {
      .help = "cpu, or cuda, which need not be there; cpu"},
     {"limit", .value = "BYTES", .kind = YPI_OPTION_BYTES, .offset = AT(limit), .group = PLAN,
      .help = "of memory: 4GB, or 4G, which is 4 GiB: whether the plan fits"},
-    {"graphs", FILE_(graphs), .group = RUN, .help = "graphs, .safetensors (docs/graph.md)"},
+    {"graphs", FILE_(graphs), .group = RUN, .help = "graphs, .safetensors or .npz (docs/graph.md)"},
     {"load", FILE_(load), .group = RUN,
      .help = "weights, .safetensors with the names of a PyTorch state dict"},
     {"seed", .value = "N", .kind = YPI_OPTION_WORD64, .offset = AT(seed), .group = RUN,
