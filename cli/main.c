@@ -146,10 +146,12 @@ static const struct command {
      "      rows of CSV; or one pass over given images, with weights in and results out as\n"
      "      .safetensors; `yieldpoint refiner --help` tells the options",
      ypi_refiner_command, true},
-    {"graph", "plan [options]\n  yieldpoint graph --graphs FILE [options]",
+    {"graph",
+     "plan [options]\n  yieldpoint graph --graphs FILE [options]\n"
+     "  yieldpoint graph train --data DIR [options]",
      "what the graph trajectory model would take of memory, by kind; or one pass over given\n"
-     "      graphs, with weights in and mixtures, losses and gradients out as .safetensors;\n"
-     "      `yieldpoint graph --help` tells the options",
+     "      graphs, with weights in and mixtures, losses and gradients out as .safetensors; or\n"
+     "      its training on plays; `yieldpoint graph --help` tells the options",
      ypi_graph_command, true},
 #endif
 };

@@ -114,7 +114,7 @@ _yieldpoint() {
         return
     fi
     case $command:${COMP_WORDS[2]:-} in
-    history:import | history:prune | history:export | lm:plan | graph:plan) more=${COMP_WORDS[2]} ;;
+    history:import | history:prune | history:export | lm:plan | graph:plan | graph:train) more=${COMP_WORDS[2]} ;;
     esac
     case $cur in
     -*) _yieldpoint_offer < <({
@@ -124,14 +124,15 @@ _yieldpoint() {
     *)
         case $prev in
         --history | --json | --csv | --markdown | --write | --config | --probe | --output | --load | --dump | --tokens | \
-            --input | --target | --graphs)
+            --input | --target | --graphs | --data | --save | --checkpoint | --log)
             _yieldpoint_offer < <(compgen -f -- "$cur")
             ;;
         *)
             if [ "$COMP_CWORD" -eq 2 ]; then
                 case $command in
                 history) _yieldpoint_offer < <(printf '%s\n' import prune export) ;;
-                lm | graph) _yieldpoint_offer < <(echo plan) ;;
+                lm) _yieldpoint_offer < <(echo plan) ;;
+                graph) _yieldpoint_offer < <(printf '%s\n' plan train) ;;
                 show) _yieldpoint_offer < <(echo last) ;;
                 esac
             fi

@@ -198,6 +198,44 @@ def check_seeds(tap, program, folder):
         print(f"# {'bf16' if i else 'float'}: gradients and mixture are off by {errors[0]:.2e} and {errors[1]:.2e}")
 
 
+# -- training --
+
+
+def check_training(tap, program, folder):
+    plays, path = os.path.join(folder, "plays"), os.path.join(folder, "best.safetensors")
+    done = run(program, "plays", "--output", plays, "--plays", "5", "--weeks", "1", "--quiet")
+    tap.check(done.code == 0, "plays to train on", done)
+    words = ["train", "--data", plays, "--hidden", "8", "--heads", "2", "--layers", "1", "--modes", "2", "--batch", "8"]
+
+    def train(*more):
+        return run(program, "graph", *words, *more, "--save", path)
+
+    def saved():
+        with open(path, "rb") as file:
+            return file.read()
+    done = train("--epochs", "3", "--lr", "0.01")
+    found = [float(line.split("validation ")[1].split()[0].rstrip(",")) for line in done.out.splitlines()[1:]]
+    tap.check(done.code == 0 and len(found) == 4 and found[3] < found[0], "the loss of validation falls", done)
+    straight = saved()
+    checkpoint, log = os.path.join(folder, "checkpoint"), os.path.join(folder, "log.csv")
+    for more in (["--epochs", "1"], ["--epochs", "3", "--resume"]):
+        done = train("--lr", "0.01", "--checkpoint", checkpoint, "--log", log, *more)
+        tap.check(done.code == 0, f"in parts: {more}", done)
+    tap.check(saved() == straight, "in parts: the same weights")
+    with open(log, encoding="utf-8") as file:
+        kinds = [line.split(",")[0] for line in file]
+    tap.equal((kinds[0], kinds.count("epoch")), ("kind", 4), "a log with each epoch once")
+    for cache in ("memory", "disk", "disk"):
+        done = train("--epochs", "3", "--lr", "0.01", "--cache", cache, "--quiet")
+        tap.check(done.code == 0 and done.out == "" and saved() == straight, f"--cache {cache}: the same weights", done)
+    done = train("--epochs", "1", "--augment", "--quiet")
+    tap.check(done.code == 0 and saved() != straight, "with changed graphs", done)
+    done = run(program, "graph", *words[3:-2], "--load", path, "--graphs", GRAPHS)
+    tap.check(done.code == 0 and done.out.startswith("loss "), "what is saved can be loaded", done)
+    done = train("--epochs", "3", "--checkpoint", checkpoint, "--resume")
+    tap.check(done.code == USAGE and "lr" in done.err, "another rate is refused by a checkpoint", done)
+
+
 # -- bad input --
 
 
@@ -223,8 +261,12 @@ def check_refused(tap, program, folder):
     refused(["plan", "--batch", "0"], USAGE, "--batch")
     refused(["plan", "--precision", "fp8"], USAGE, "one of: fp32 bf16")
     refused(["plan", "--coverage", "-1"], USAGE, "--coverage")
-    refused(["plan", "--graphs", path], USAGE, "--graphs is an option of a pass over given graphs, without plan")
-    refused([*words, "--limit", "1G"], USAGE, "--limit is an option of yieldpoint graph plan")
+    refused(["plan", "--graphs", path], USAGE, "--graphs is no option of yieldpoint graph plan")
+    refused([*words, "--limit", "1G"], USAGE, "--limit is no option of a pass over given graphs")
+    refused(["train"], USAGE, "--data is missing")
+    refused(["train", "--data", folder, "--dump", path], USAGE, "--dump is no option of yieldpoint graph train")
+    refused(["train", "--data", folder, "--resume"], USAGE, "--resume needs --checkpoint")
+    refused(["train", "--data", os.path.join(folder, "none")], FILE, "none")
     refused(["--nonsense"], USAGE, "there is no such option")
     refused([*SMALL, "--graphs", os.path.join(folder, "none")], FILE, "No such file")
     save(path, good)
@@ -268,7 +310,7 @@ def main(program):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         tap.run("check_plans", check_plans, tap, program)
-        for check in (check_reference, check_files, check_npz, check_seeds, check_refused):
+        for check in (check_reference, check_files, check_npz, check_seeds, check_training, check_refused):
             tap.run(check.__name__, check, tap, program, folder)
     tap.done()
 

@@ -13,28 +13,33 @@
 
 /* As the words are; 0 and NULL: not said. */
 struct words {
-    const char *size, *graphs, *load, *dump;
+    const char *size, *graphs, *load, *dump, *data, *save, *log, *checkpoint;
     size_t hidden, heads, layers, modes, blocks, inducing, features, history, future;
-    size_t batch, players, edges;
+    size_t batch, players, edges, epochs, accumulate;
+    double lr;
     struct graph_losses losses;
-    int precision, pass, device;
+    int precision, pass, device, cache;
     uint64_t limit, seed;
-    bool gradients, in_double, json, help;
+    bool gradients, in_double, augment, resume, skip_bad_rows, quiet, json, help;
 };
 
 #define AT(field) offsetof(struct words, field)
 #define SIZE(field) .value = "N", .kind = YPI_OPTION_SIZE, .offset = AT(field)
 #define WEIGHT(field) \
     .value = "X", .kind = YPI_OPTION_REAL, .offset = AT(losses.field), .zero_is_off = true
+#define FLAG(field) .kind = YPI_OPTION_FLAG, .offset = AT(field)
 #define FILE_(field) .value = "FILE", .kind = YPI_OPTION_WORD, .offset = AT(field)
 #define CHOICE(field, words_) \
     .value = "WORD", .kind = YPI_OPTION_CHOICE, .offset = AT(field), .choices = (words_), \
     .allowed = "one of: " words_
 
-enum { MODEL, PASS, LOSS, PLAN, RUN };
-static const char *const titles[] = {"The model:\n", "\nThe pass:\n",
+enum { MODEL, PASS, LOSS, PLAN, RUN, TRAINING };
+static const char *const titles[] = {"The model:\n",
+                                     "\nThe pass:\n",
                                      "\nWeights of parts of the loss, 0: without it:\n",
-                                     "\nOf a plan:\n", "\nTo make it, without plan:\n"};
+                                     "\nOf a plan:\n",
+                                     "\nOf a pass over given graphs:\n",
+                                     "\nOf training, beside --batch, --load and --seed:\n"};
 
 static const struct ypi_option options[] = {
     {"size", .value = "NAME", .kind = YPI_OPTION_WORD, .offset = AT(size),
@@ -60,11 +65,11 @@ static const struct ypi_option options[] = {
     {"collision", WEIGHT(collision), .group = LOSS, .help = "nodes nearer than a yard; 0"},
     {"pass", CHOICE(pass, WORKS), .group = PLAN,
      .help = "forward, forward_backward or train_step; the last of them"},
-    {"batch", SIZE(batch), .group = PLAN, .help = "graphs; 16"},
+    {"batch", SIZE(batch), .group = PLAN, .help = "graphs, of training too; 16"},
     {"players", SIZE(players), .group = PLAN, .help = "of a graph; 22"},
     {"edges", SIZE(edges), .group = PLAN, .help = "of a graph; all, 462 between 22 players"},
-    {"history", SIZE(history), .group = PLAN, .help = "steps of it; 4"},
-    {"future", SIZE(future), .group = PLAN, .help = "steps of it; 10"},
+    {"history", SIZE(history), .group = PLAN, .help = "steps of it, of training too; 4"},
+    {"future", SIZE(future), .group = PLAN, .help = "the same; 10"},
     {"device", CHOICE(device, "cpu cuda"), .group = PLAN,
      .help = "cpu, or cuda, which need not be there; cpu"},
     {"limit", .value = "BYTES", .kind = YPI_OPTION_BYTES, .offset = AT(limit), .group = PLAN,
@@ -79,7 +84,24 @@ static const struct ypi_option options[] = {
     {"dump", FILE_(dump), .group = RUN, .help = "write what comes out to this .safetensors file"},
     {"double", .kind = YPI_OPTION_FLAG, .offset = AT(in_double), .group = RUN,
      .help = "compute in double by plain loops, which is slow"},
-    {"help", .kind = YPI_OPTION_FLAG, .offset = AT(help), .group = RUN, .help = "this"},
+    {"data", .value = "DIR", .kind = YPI_OPTION_WORD, .offset = AT(data), .group = TRAINING,
+     .help = "with plays in CSV files, as of `yieldpoint plays`"},
+    {"epochs", SIZE(epochs), .group = TRAINING, .help = "at most; 10"},
+    {"accumulate", SIZE(accumulate), .group = TRAINING, .help = "batches of a step; 1"},
+    {"lr", .value = "X", .kind = YPI_OPTION_REAL, .offset = AT(lr), .group = TRAINING,
+     .help = "the learning rate of AdamW; 0.001"},
+    {"augment", FLAG(augment), .group = TRAINING, .help = "flip half of the graphs, and add noise"},
+    {"cache", CHOICE(cache, "off memory disk"), .group = TRAINING,
+     .help = "where graphs are kept: off, memory, or disk, a file in the directory; off"},
+    {"skip-bad-rows", FLAG(skip_bad_rows), .group = TRAINING,
+     .help = "of CSV, which else end the training"},
+    {"save", FILE_(save), .group = TRAINING,
+     .help = "write the weights with the best validation loss to this .safetensors file"},
+    {"checkpoint", FILE_(checkpoint), .group = TRAINING, .help = "written after each epoch"},
+    {"resume", FLAG(resume), .group = TRAINING, .help = "go on from the checkpoint"},
+    {"log", FILE_(log), .group = TRAINING, .help = "CSV with a row for each step and epoch"},
+    {"quiet", FLAG(quiet), .group = TRAINING, .help = "print nothing but errors"},
+    {"help", FLAG(help), .group = TRAINING, .help = "this"},
     {.letter = 'h', .kind = YPI_OPTION_FLAG, .offset = AT(help)},
     YPI_OPTIONS_END,
 };
@@ -87,7 +109,8 @@ static const struct ypi_option options[] = {
 static int help(void)
 {
     puts("yieldpoint graph plan [options]           what the graph trajectory model would take\n"
-         "yieldpoint graph --graphs FILE [options]  one pass over given graphs\n");
+         "yieldpoint graph --graphs FILE [options]  one pass over given graphs\n"
+         "yieldpoint graph train --data DIR [options]  train on plays\n");
     ypi_options_print(options, titles);
     return ypi_flush();
 }
@@ -118,23 +141,65 @@ static enum yp_status take_model(const struct words *w, struct graph_options *o)
     return status;
 }
 
-/* What the other form of the command has alone; NULL: nothing of it is said. */
-static const char *misplaced(const struct words *w, bool plan)
+enum form { A_PASS = 1, A_PLAN = 2, A_TRAINING = 4 };
+
+/* An option that was said and that the form does not have; NULL: there is none. */
+static const char *misplaced(const struct words *w, enum form form)
 {
     const struct {
-        bool said, of_plan;
+        bool said;
+        int of; /* forms */
         const char *name;
-    } all[] = {{w->batch > 0, true, "batch"},      {w->players > 0, true, "players"},
-               {w->edges > 0, true, "edges"},      {w->history > 0, true, "history"},
-               {w->future > 0, true, "future"},    {w->device > 0, true, "device"},
-               {w->limit > 0, true, "limit"},      {w->graphs != NULL, false, "graphs"},
-               {w->load != NULL, false, "load"},   {w->dump != NULL, false, "dump"},
-               {w->gradients, false, "gradients"}, {w->pass != GRAPH_TRAIN_STEP, true, "pass"},
-               {w->in_double, false, "double"}};
+    } all[] = {{w->batch > 0, A_PLAN | A_TRAINING, "batch"},
+               {w->players > 0, A_PLAN, "players"},
+               {w->edges > 0, A_PLAN, "edges"},
+               {w->history > 0, A_PLAN | A_TRAINING, "history"},
+               {w->future > 0, A_PLAN | A_TRAINING, "future"},
+               {w->device > 0, A_PLAN, "device"},
+               {w->limit > 0, A_PLAN, "limit"},
+               {w->pass != GRAPH_TRAIN_STEP, A_PLAN, "pass"},
+               {w->json, A_PLAN | A_PASS, "json"},
+               {w->graphs != NULL, A_PASS, "graphs"},
+               {w->load != NULL, A_PASS | A_TRAINING, "load"},
+               {w->dump != NULL, A_PASS, "dump"},
+               {w->gradients, A_PASS, "gradients"},
+               {w->in_double, A_PASS, "double"},
+               {w->data != NULL, A_TRAINING, "data"},
+               {w->epochs > 0, A_TRAINING, "epochs"},
+               {w->accumulate > 0, A_TRAINING, "accumulate"},
+               {w->lr > 0, A_TRAINING, "lr"},
+               {w->augment, A_TRAINING, "augment"},
+               {w->cache > 0, A_TRAINING, "cache"},
+               {w->skip_bad_rows, A_TRAINING, "skip-bad-rows"},
+               {w->save != NULL, A_TRAINING, "save"},
+               {w->checkpoint != NULL, A_TRAINING, "checkpoint"},
+               {w->resume, A_TRAINING, "resume"},
+               {w->log != NULL, A_TRAINING, "log"},
+               {w->quiet, A_TRAINING, "quiet"}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].said && all[i].of_plan != plan)
+        if (all[i].said && (all[i].of & (int)form) == 0)
             return all[i].name;
     return NULL;
+}
+
+/* Whether all is said that the form needs, and nothing else; sets the error. */
+static bool check_words(const struct words *w, enum form form)
+{
+    const char *other = misplaced(w, form);
+    if (other != NULL)
+        yp_set_error(YP_INVALID, "--%s is no option of %s", other,
+                     form == A_PLAN   ? "yieldpoint graph plan"
+                     : form == A_PASS ? "a pass over given graphs"
+                                      : "yieldpoint graph train");
+    else if (form == A_PASS && w->graphs == NULL)
+        yp_set_error(YP_INVALID, "--graphs is missing");
+    else if (form == A_TRAINING && w->data == NULL)
+        yp_set_error(YP_INVALID, "--data is missing");
+    else if (w->resume && w->checkpoint == NULL)
+        yp_set_error(YP_INVALID, "--resume needs --checkpoint");
+    else
+        return true;
+    return false;
 }
 
 const char *ypi_graph_work_name(enum graph_work work)
@@ -146,44 +211,51 @@ const char *ypi_graph_work_name(enum graph_work work)
 int ypi_graph_command(int argc, char **argv)
 {
     const bool plan = argc > 1 && strcmp(argv[1], "plan") == 0;
+    const bool train = argc > 1 && strcmp(argv[1], "train") == 0;
+    const enum form form = plan ? A_PLAN : train ? A_TRAINING : A_PASS;
+    const int words = plan || train ? 1 : 0;
     struct graph_options usual;
     graph_sized("base", yp_device_cpu(), &usual);
     struct words w = {.pass = GRAPH_TRAIN_STEP, .losses = usual.losses};
     const struct ypi_arguments arguments = {
         .options = options, .values = &w, .hint = "; `yieldpoint graph --help` tells them"};
-    if (!ypi_arguments_read(&arguments, argc - plan, argv + plan))
+    if (!ypi_arguments_read(&arguments, argc - words, argv + words))
         return YPI_COMMAND_USAGE;
     if (w.help)
         return help();
-    const char *other = misplaced(&w, plan);
-    if (other != NULL) {
-        yp_set_error(YP_INVALID, "--%s is an option of %s", other,
-                     plan ? "a pass over given graphs, without plan" : "yieldpoint graph plan");
+    if (!check_words(&w, form))
         return usage();
-    }
-    if (!plan && w.graphs == NULL) {
-        yp_set_error(YP_INVALID, "--graphs is missing");
-        return usage();
-    }
-    struct ypi_graph_request request = {.work = (enum graph_work)w.pass,
-                                        .limit = w.limit,
-                                        .seed = w.seed,
-                                        .graphs = w.graphs,
-                                        .load = w.load,
-                                        .dump = w.dump,
-                                        .json = w.json};
-    if (!plan)
+    const size_t graphs = w.batch > 0 ? w.batch : 16, players = w.players > 0 ? w.players : 22;
+    struct ypi_graph_request request = {
+        .work = (enum graph_work)w.pass,
+        .sizes = {.graphs = graphs,
+                  .nodes = graphs * players,
+                  .edges = graphs * (w.edges > 0 ? w.edges : players * (players - 1))},
+        .limit = w.limit,
+        .seed = w.seed,
+        .graphs = w.graphs,
+        .load = w.load,
+        .dump = w.dump,
+        .json = w.json,
+        .data = w.data,
+        .save = w.save,
+        .log = w.log,
+        .checkpoint = w.checkpoint,
+        .epochs = w.epochs > 0 ? w.epochs : 10,
+        .accumulate = w.accumulate > 0 ? w.accumulate : 1,
+        .lr = w.lr > 0 ? w.lr : 1e-3,
+        .cache = (enum graph_cache)w.cache,
+        .augment = w.augment,
+        .resume = w.resume,
+        .skip_bad_rows = w.skip_bad_rows,
+        .quiet = w.quiet};
+    if (form == A_PASS)
         request.work = w.gradients ? GRAPH_FORWARD_BACKWARD : GRAPH_FORWARD;
     if (take_model(&w, &request.options) != YP_OK)
         return usage();
-    if (!plan)
-        return ypi_graph_pass(&request);
-    const size_t graphs = w.batch > 0 ? w.batch : 16, players = w.players > 0 ? w.players : 22;
-    request.sizes =
-        (struct graph_batch){.graphs = graphs,
-                             .nodes = graphs * players,
-                             .edges = graphs * (w.edges > 0 ? w.edges : players * (players - 1)),
-                             .history = request.options.history,
-                             .future = request.options.future};
-    return ypi_graph_print_plan(&request);
+    request.sizes.history = request.options.history;
+    request.sizes.future = request.options.future;
+    if (form == A_TRAINING)
+        return ypi_graph_train(&request);
+    return form == A_PLAN ? ypi_graph_print_plan(&request) : ypi_graph_pass(&request);
 }

@@ -1,16 +1,24 @@
 /* What the files of the command share. */
 #pragma once
 
+#include "models/graph/data.h"
 #include "models/graph/plan.h"
 
 struct ypi_graph_request {
     struct graph_options options;
     enum graph_work work;
-    struct graph_batch sizes; /* of a plan */
+    struct graph_batch sizes; /* of a plan; of training the graphs of a batch */
     uint64_t limit;           /* of memory; 0: none */
     uint64_t seed;
     const char *graphs, *load, *dump; /* files; NULL: not said */
     bool json;
+
+    /* Of training: files, and how. */
+    const char *data, *save, *log, *checkpoint;
+    size_t epochs, accumulate;
+    double lr;
+    enum graph_cache cache;
+    bool augment, resume, skip_bad_rows, quiet;
 };
 
 /* "forward", "forward_backward", "train_step". */
@@ -21,3 +29,6 @@ int ypi_graph_print_plan(const struct ypi_graph_request *request);
 
 /* One pass over the graphs of a file; an exit code. */
 int ypi_graph_pass(const struct ypi_graph_request *request);
+
+/* Trains on the plays of a directory; an exit code. */
+int ypi_graph_train(const struct ypi_graph_request *request);

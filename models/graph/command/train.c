@@ -1,0 +1,204 @@
+/* Training on plays in files of tracking data. */
+#include "models/graph/command/internal.h"
+
+#include "base/text/figures.h"
+#include "base/text/output.h"
+#include "models/graph/data.h"
+#include "models/graph/files.h"
+#include "models/graph/train.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct training {
+    const struct ypi_graph_request *r;
+    struct graph_options o;
+    struct graph_data *data;
+    struct graph_batch *block; /* of the batch that was read last */
+    size_t bytes;
+    struct graph_trainee *trainee;
+    struct train_objective objective;
+    struct train *train;
+    struct train_log *log;
+};
+
+/* -- graphs ----------------------------------------------------------------------------------- */
+
+static void tell(void *arg, const char *text)
+{
+    const struct ypi_graph_request *r = arg;
+    if (!r->quiet)
+        fprintf(stderr, "graph: %s\n", text);
+}
+
+/* A line that is written again on a terminal, and none elsewhere. */
+static void progress(void *arg, size_t done, size_t graphs, double seconds_left)
+{
+    const struct ypi_graph_request *r = arg;
+    char left[YPI_FIGURE_MAX];
+    if (r->quiet || !isatty(STDERR_FILENO))
+        return;
+    ypi_format_seconds(left, seconds_left);
+    fprintf(stderr, "\rgraph: %zu of %zu graphs; %s left%s", done, graphs, left,
+            done < graphs ? "   " : "   \n");
+}
+
+static enum yp_status open_data(struct training *t)
+{
+    struct ypi_graph_request *told;
+    memcpy(&told, &t->r, sizeof told);
+    const struct graph_reading reading = {
+        .skip_bad_rows = t->r->skip_bad_rows, .tell = tell, .arg = told};
+    const struct graph_caching caching = {
+        .where = t->r->cache, .threads = 1, .tell = tell, .progress = progress, .arg = told};
+    struct graph_rules rules = GRAPH_RULES;
+    rules.past = t->o.history + 1;
+    rules.future = t->o.future;
+    t->data = graph_data_open(yp_device_cpu(), t->r->data, &reading, &rules, &caching);
+    if (t->data == NULL)
+        return yp_last_status();
+    if (graph_data_count(t->data) == 0)
+        return yp_set_error(YP_INVALID, "%s: has no graph: must have plays of more than %zu frames",
+                            t->r->data, rules.past + rules.future);
+    t->bytes = graph_data_batch_bytes(t->data, t->r->sizes.graphs);
+    t->block = yp_device_alloc(yp_device_cpu(), t->bytes);
+    return t->block != NULL ? YP_OK : yp_last_status();
+}
+
+static enum yp_status read_batch(void *arg, const uint32_t *index, size_t count, int64_t epoch,
+                                 struct graph_batch *out)
+{
+    struct training *t = arg;
+    const bool changed = t->r->augment && epoch >= 0;
+    const struct graph_augmentation how = {
+        .seed = t->r->seed, .epoch = changed ? (uint64_t)epoch : 0, .flip = 0.5F, .noise = 0.1F};
+    const enum yp_status status =
+        graph_data_read(t->data, index, count, changed ? &how : NULL, t->block, t->bytes);
+    if (status == YP_OK)
+        *out = *t->block;
+    return status;
+}
+
+/* -- the trainer ------------------------------------------------------------------------------ */
+
+static bool watch(void *arg, const struct train_event *event)
+{
+    const struct training *t = arg;
+    char seconds[YPI_FIGURE_MAX];
+    if (t->log != NULL)
+        train_log_watch(t->log, event);
+    if (event->kind != TRAIN_EPOCH || t->r->quiet)
+        return true;
+    ypi_format_seconds(seconds, event->seconds);
+    printf("epoch %" PRIu64 ": ", event->epoch);
+    if (event->epoch > 0)
+        printf("training %.6g, ", event->train_loss);
+    printf("validation %.6g%s", event->validation_loss, event->best ? " (best)" : "");
+    for (size_t i = 0; i < t->objective.n_metrics && event->metrics != NULL; i++)
+        printf(", %s %.4g", t->objective.metrics[i], event->metrics[i]);
+    printf("; %s\n", seconds);
+    fflush(stdout);
+    return true;
+}
+
+/* First values: of the seed, or of a file. */
+static enum yp_status begin(struct training *t)
+{
+    if (t->r->load == NULL)
+        return train_begin(t->train, graph_trainee_start(t->trainee));
+    struct state_vectors v = {
+        .at = {yp_device_alloc(yp_device_cpu(), t->objective.parameters * sizeof(float))}};
+    enum yp_status status = v.at[STATE_PARAMETERS] != NULL ? YP_OK : yp_last_status();
+    if (status == YP_OK)
+        status = state_load(t->r->load, graph_state, &t->o, state_take_vectors, &v);
+    if (status == YP_OK)
+        status = train_begin(t->train, v.at[STATE_PARAMETERS]);
+    yp_device_free(yp_device_cpu(), v.at[STATE_PARAMETERS]);
+    return status;
+}
+
+static enum yp_status open_trainer(struct training *t)
+{
+    const struct graph_source source = {.graphs = graph_data_count(t->data),
+                                        .play = graph_data_groups(t->data),
+                                        .read = read_batch,
+                                        .arg = t};
+    struct train_config config = train_defaults();
+    config.seed = t->r->seed;
+    config.epochs = t->r->epochs;
+    config.batch = t->r->sizes.graphs;
+    config.accumulate = t->r->accumulate;
+    config.adamw.lr = t->r->lr;
+    config.checkpoint = t->r->checkpoint;
+    config.watch = watch;
+    config.watch_arg = t;
+    t->trainee = graph_trainee_create(&t->o, &source, config.batch, t->r->seed);
+    if (t->trainee == NULL)
+        return yp_last_status();
+    t->objective = graph_trainee_objective(t->trainee);
+    t->train = train_create(t->o.device, &t->objective, &config);
+    if (t->train == NULL)
+        return yp_last_status();
+    return t->r->resume ? train_resume(t->train, t->r->checkpoint) : begin(t);
+}
+
+static enum yp_status open_log(struct training *t)
+{
+    struct train_state state;
+    if (t->r->log == NULL)
+        return YP_OK;
+    train_state(t->train, &state);
+    t->log = train_log_create(yp_device_cpu(), t->r->log, t->objective.metrics,
+                              t->objective.n_metrics, t->r->resume ? &state : NULL);
+    return t->log != NULL ? YP_OK : yp_last_status();
+}
+
+/* The weights with the best validation loss. */
+static enum yp_status save(const struct training *t)
+{
+    struct state_vectors v = {.wide = false};
+    const float *best = train_best(t->train);
+    memcpy(&v.at[STATE_PARAMETERS], &best, sizeof best);
+    const size_t count = state_values_of(graph_state, &t->o, &v, "", NULL);
+    struct state_values *all = yp_device_alloc(yp_device_cpu(), count * sizeof *all);
+    if (all == NULL)
+        return yp_last_status();
+    state_values_of(graph_state, &t->o, &v, "", all);
+    const enum yp_status status = state_save(t->r->save, all, count);
+    yp_device_free(yp_device_cpu(), all);
+    return status;
+}
+
+static enum yp_status run(struct training *t)
+{
+    enum yp_status status = open_data(t);
+    if (status == YP_OK)
+        status = open_trainer(t);
+    if (status == YP_OK)
+        status = open_log(t);
+    if (status == YP_OK && !t->r->quiet)
+        printf("%zu parameters; %zu graphs for training, %zu for validation\n",
+               t->objective.parameters, train_part_items(t->train, TRAIN_TRAINING).count,
+               train_part_items(t->train, TRAIN_VALIDATION).count);
+    if (status == YP_OK)
+        status = train_run(t->train, 0);
+    return status == YP_OK && t->r->save != NULL ? save(t) : status;
+}
+
+int ypi_graph_train(const struct ypi_graph_request *request)
+{
+    struct training t = {.r = request, .o = request->options};
+    enum yp_status status = run(&t);
+    const enum yp_status logged = train_log_destroy(t.log);
+    status = status == YP_OK ? logged : status;
+    train_destroy(t.train);
+    graph_trainee_destroy(t.trainee);
+    yp_device_free(yp_device_cpu(), t.block);
+    graph_data_destroy(t.data);
+    if (status == YP_OK)
+        return ypi_flush();
+    ypi_file_error();
+    return status == YP_INVALID ? YPI_COMMAND_USAGE : YPI_COMMAND_FILE;
+}
