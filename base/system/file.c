@@ -52,6 +52,13 @@ static int open_one(const char *path, const struct stat *s, int kind, struct FTW
     return 0;
 }
 
+bool ypi_is_same_file(const char *a, const char *b)
+{
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
 void ypi_remove_tree(const char *path)
 {
     enum { OPEN_AT_ONCE = 16 };

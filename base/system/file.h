@@ -1,6 +1,7 @@
 /* Files read whole or in parts, and where they lie. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <yieldpoint/device.h>
@@ -17,6 +18,9 @@ size_t ypi_read_file_end(const char *path, char *out, size_t size);
 /* Exactly `size` bytes of an open file from `offset` on. YP_IO otherwise, with the path, the place
  * and the reason. */
 enum yp_status ypi_read_at(int fd, const char *path, uint64_t offset, void *to, size_t size);
+
+/* Whether both are there and are one file, by whatever names. */
+bool ypi_is_same_file(const char *a, const char *b);
 
 /* Removes a directory with all that is in it, and follows no link; as much of it as can be. */
 void ypi_remove_tree(const char *path);

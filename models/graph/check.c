@@ -26,6 +26,20 @@ static enum yp_status check_indices(const char *name, const int32_t *values, siz
     return YP_OK;
 }
 
+static enum yp_status check_labels(const struct graph_batch *b)
+{
+    for (size_t i = 0; i < b->nodes; i++)
+        if (b->counts[i] != 0 && b->counts[i] != 1)
+            return yp_set_error(YP_INVALID, "graph_batch.counts: element %zu is %g: must be 0 or 1",
+                                i, (double)b->counts[i]);
+    for (size_t i = 0; i < b->graphs; i++)
+        if (b->coverage[i] > 1)
+            return yp_set_error(YP_INVALID,
+                                "graph_batch.coverage: element %zu is %g: must be 1 at most", i,
+                                (double)b->coverage[i]);
+    return YP_OK;
+}
+
 /* (count + 1) places that ascend from 0 to `end`. */
 static enum yp_status check_offsets(const char *name, const int32_t *values, size_t count,
                                     size_t end)
@@ -133,5 +147,7 @@ enum yp_status graph_check_batch(const struct graph_batch *b)
     for (size_t i = 0; i < sizeof indices / sizeof *indices && status == YP_OK; i++)
         status =
             check_indices(indices[i].name, indices[i].values, indices[i].count, indices[i].below);
+    if (status == YP_OK)
+        status = check_labels(b);
     return status == YP_OK ? check_orders(b) : status;
 }

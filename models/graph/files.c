@@ -98,6 +98,11 @@ static void *field_of(struct reading *r, const struct array *array)
 static const char *const letters[SIZES] = {
     [GRAPHS] = "graphs",   [NODES] = "nodes",   [EDGES] = "edges",
     [HISTORY] = "history", [FUTURE] = "future", [OFFSETS] = "graphs + 1"};
+static const char *const counted[SIZES] = {[GRAPHS] = "graphs",
+                                           [NODES] = "nodes",
+                                           [EDGES] = "edges",
+                                           [HISTORY] = "steps of history",
+                                           [FUTURE] = "steps of future"};
 
 /* "(nodes, history, 4)". */
 static const char *allowed_shape(const struct reading *r, const struct array *array, char text[128])
@@ -118,14 +123,15 @@ static const char *allowed_shape(const struct reading *r, const struct array *ar
 static enum yp_status wrong_shape(const struct reading *r, size_t i)
 {
     const struct safetensors_tensor *is = r->found[i];
-    char text[128], shape[256];
-    return yp_set_error(YP_INVALID,
-                        "%s: tensor '%s' is %s: must be %s with %" PRIu64 " graphs, %" PRIu64
-                        " nodes, %" PRIu64 " edges, a history of %" PRIu64
-                        " steps and a future of %" PRIu64,
-                        r->path, is->name, state_shape(is->dims, is->shape, shape),
-                        allowed_shape(r, &arrays[i], text), r->sizes[GRAPHS], r->sizes[NODES],
-                        r->sizes[EDGES], r->sizes[HISTORY], r->sizes[FUTURE]);
+    char text[128], shape[256], sizes[256] = "";
+    size_t at = 0;
+    for (enum size k = GRAPHS; k <= FUTURE; k++)
+        if (r->sizes[k] != UINT64_MAX)
+            at += (size_t)snprintf(sizes + at, sizeof sizes - at, "%s%" PRIu64 " %s",
+                                   at > 0 ? ", " : " with ", r->sizes[k], counted[k]);
+    return yp_set_error(YP_INVALID, "%s: tensor '%s' is %s: must be %s%s", r->path, is->name,
+                        state_shape(is->dims, is->shape, shape), allowed_shape(r, &arrays[i], text),
+                        sizes);
 }
 
 /* The first tensor that has a size says it. */
@@ -136,11 +142,12 @@ static enum yp_status take_shape(struct reading *r, size_t i)
     bool right = is->dims == axes;
     for (size_t k = 0; k < axes && right; k++) {
         uint64_t *size = &r->sizes[arrays[i].shape[k]];
-        if (arrays[i].shape[k] == OFFSETS && is->shape[k] > 0)
+        const bool offsets = arrays[i].shape[k] == OFFSETS;
+        if (offsets && is->shape[k] > 0)
             r->sizes[GRAPHS] = is->shape[k] - 1;
         if (*size == UINT64_MAX)
             *size = is->shape[k];
-        right = *size == is->shape[k];
+        right = *size == is->shape[k] && (!offsets || is->shape[k] > 0);
     }
     return right ? YP_OK : wrong_shape(r, i);
 }

@@ -61,5 +61,5 @@ struct graph_batch {
 };
 
 /* YP_INVALID, naming array and place: an offset, an index or a category is out of range, an edge
- * connects two graphs or is not in both orders, a number is not finite. */
+ * connects two graphs or is not in both orders, a number is not finite, a label is not one. */
 enum yp_status graph_check_batch(const struct graph_batch *batch);

@@ -488,6 +488,19 @@ const struct nn_model *graph_model(const struct graph *g)
     return g->model;
 }
 
+/* More bytes than a plan takes, in a number that has room for them. */
+static double bytes_bound(const struct graph_options *o, const struct graph_batch *b)
+{
+    enum { WIDEST = 4, KEPT = 64, ELEMENT = 8 }; /* of the hidden size; arrays of a block */
+    const double n = (double)b->nodes, h = (double)o->hidden, heads = (double)o->heads;
+    const double future = (double)o->future, steps = (double)o->modes * future;
+    const double rows = n * (steps + (double)o->history + heads) + (double)b->edges +
+                        (double)b->graphs * (double)o->inducing;
+    const double scores = n * steps * heads * (future + (double)o->inducing);
+    return (rows * (h * WIDEST + GRAPH_FEATURES) + scores) * KEPT * ELEMENT *
+           (double)(o->layers + o->blocks + 1);
+}
+
 enum yp_status graph_plan(struct graph *g, const struct graph_batch *sizes, struct graph_use use)
 {
     if (sizes->graphs == 0 || sizes->graphs > INT32_MAX || sizes->nodes > INT32_MAX ||
@@ -499,6 +512,12 @@ enum yp_status graph_plan(struct graph *g, const struct graph_batch *sizes, stru
                             "edges at most, history %zu and future %zu",
                             sizes->graphs, sizes->nodes, sizes->edges, sizes->history,
                             sizes->future, g->o.history, g->o.future);
+    if (bytes_bound(&g->o, sizes) > 0x1p63)
+        return yp_set_error(YP_INVALID,
+                            "graph: a batch of %zu graphs, %zu nodes and %zu edges with hidden "
+                            "%zu, %zu modes and future %zu: takes more bytes than are counted",
+                            sizes->graphs, sizes->nodes, sizes->edges, g->o.hidden, g->o.modes,
+                            g->o.future);
     g->use = use;
     g->use.losses = use.losses || use.gradient;
     g->graphs = sizes->graphs;

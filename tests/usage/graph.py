@@ -267,15 +267,26 @@ def check_refused(tap, program, folder):
     refused(["train", "--data", folder, "--dump", path], USAGE, "--dump is no option of yieldpoint graph train")
     refused(["train", "--data", folder, "--resume"], USAGE, "--resume needs --checkpoint")
     refused(["train", "--data", os.path.join(folder, "none")], FILE, "none")
+    refused(["plan", "--seed", "1"], USAGE, "--seed is no option of yieldpoint graph plan")
+    refused(["plan", "--players", "3", "--edges", "7"], USAGE, "--edges is 7: must be 6 at most")
+    for players in ("9223372036854775809", "1152921504606846977"):
+        refused(["plan", "--players", players], USAGE, f"--players is {players}: must be below 2^31")
+    refused(["plan", "--batch", "1000000000", "--players", "4"], USAGE, "4000000000 nodes and 12000000000 edges")
+    refused(["plan", "--hidden", "4096", "--modes", "256", "--future", "1024", "--batch", "2147483647", "--players",
+             "1"], USAGE, "takes more bytes than are counted")
     refused(["--nonsense"], USAGE, "there is no such option")
     refused([*SMALL, "--graphs", os.path.join(folder, "none")], FILE, "No such file")
     save(path, good)
     refused([*words, "--load", GRAPHS], USAGE, "has no tensor 'encoder.embedding.weight' (8, 9)")
     refused(["--graphs", path, "--load", WEIGHTS], USAGE, "'encoder.embedding.weight' is (8, 9): must be (64, 9)")
     refused([*words, "--dump", os.path.join(folder, "no", "where")], FILE, "no/where")
+    refused([*words, "--dump", os.path.join(folder, ".", "bad.safetensors")], USAGE, "is the file of --graphs: must be")
+    tap.equal(tensors(path), good, "and it is as it was")
+    save(other, weights)
+    refused([*words, "--load", other, "--dump", other], USAGE, "is the file of --load: must be")
     name = "decoder.mode_emb.weight"
     for value, code, text in ((math.nan, FILE, f"{name} is nan at element 0: must be finite"),
-                              (1e38, NOTHING, "of finite weights")):
+                              (1e38, NOTHING, "of finite weights and graphs")):
         save(other, {**weights, name: ([3, 8], [value] * 24)})
         refused([*words, "--load", other], code, text)
     save(other, {**weights, "extra": ([1], [1.0])})
@@ -289,6 +300,12 @@ def check_refused(tap, program, folder):
             ({**good, "side": ([31], [0.5] * 31)}, "tensor 'side' is of F32: must be I64, I32 or U8"),
             ({**good, "coverage": ([6], [1] * 6)}, "tensor 'coverage' is of I64: must be F64, F32, F16 or BF16"),
             ({**good, "id": ([7], [1] * 7)}, "tensor 'id' is of I64 with 7 elements: must be I64 with 6"),
+            ({**good, "first": ([0], [], "I64")}, "tensor 'first' is (0): must be (graphs + 1)"),
+            ({**good, "edge_index": ([0, 0], [], "I64")},
+             "is (0, 0): must be (2, edges) with 6 graphs, 31 nodes, 4 steps of history, 10 steps of future"),
+            (at("counts", 3, -3.0), "graph_batch.counts: element 3 is -3: must be 0 or 1"),
+            (at("counts", 3, 0.5), "graph_batch.counts: element 3 is 0.5: must be 0 or 1"),
+            (at("coverage", 2, 7.0), "graph_batch.coverage: element 2 is 7: must be 1 at most"),
             (at("node", 12, math.nan), "graph_batch.node: element 3 of row 1 is nan: must be finite"),
             (at("role", 4, 5), "graph_batch.role: element 4 is 5: must be 0 or more, below 5"),
             (at("frame", 2, 1 << 40), "tensor 'frame' is 1099511627776 at element 2: must be below 2^31"),

@@ -175,7 +175,8 @@ static const char *misplaced(const struct words *w, enum form form)
                {w->checkpoint != NULL, A_TRAINING, "checkpoint"},
                {w->resume, A_TRAINING, "resume"},
                {w->log != NULL, A_TRAINING, "log"},
-               {w->quiet, A_TRAINING, "quiet"}};
+               {w->quiet, A_TRAINING, "quiet"},
+               {w->seed > 0, A_PASS | A_TRAINING, "seed"}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].said && (all[i].of & (int)form) == 0)
             return all[i].name;
@@ -208,6 +209,27 @@ const char *ypi_graph_work_name(enum graph_work work)
     return names[work];
 }
 
+/* The sizes of a plan's batch. */
+static enum yp_status take_sizes(const struct words *w, struct ypi_graph_request *r)
+{
+    const size_t graphs = r->sizes.graphs, players = w->players > 0 ? w->players : 22;
+    const size_t most = INT32_MAX, pairs = players <= most ? players * (players - 1) : 0;
+    if (graphs > most || players > most)
+        return yp_set_error(YP_INVALID, "--%s is %zu: must be below 2^31",
+                            graphs > most ? "batch" : "players", graphs > most ? graphs : players);
+    if (w->edges > pairs)
+        return yp_set_error(YP_INVALID,
+                            "--edges is %zu: must be %zu at most, which is all between %zu players",
+                            w->edges, pairs, players);
+    const size_t edges = w->edges > 0 ? w->edges : pairs;
+    r->sizes = (struct graph_batch){.graphs = graphs,
+                                    .nodes = graphs * players,
+                                    .edges = edges <= most ? graphs * edges : edges,
+                                    .history = r->options.history,
+                                    .future = r->options.future};
+    return YP_OK;
+}
+
 int ypi_graph_command(int argc, char **argv)
 {
     const bool plan = argc > 1 && strcmp(argv[1], "plan") == 0;
@@ -225,12 +247,9 @@ int ypi_graph_command(int argc, char **argv)
         return help();
     if (!check_words(&w, form))
         return usage();
-    const size_t graphs = w.batch > 0 ? w.batch : 16, players = w.players > 0 ? w.players : 22;
     struct ypi_graph_request request = {
         .work = (enum graph_work)w.pass,
-        .sizes = {.graphs = graphs,
-                  .nodes = graphs * players,
-                  .edges = graphs * (w.edges > 0 ? w.edges : players * (players - 1))},
+        .sizes = {.graphs = w.batch > 0 ? w.batch : 16},
         .limit = w.limit,
         .seed = w.seed,
         .graphs = w.graphs,
@@ -253,9 +272,9 @@ int ypi_graph_command(int argc, char **argv)
         request.work = w.gradients ? GRAPH_FORWARD_BACKWARD : GRAPH_FORWARD;
     if (take_model(&w, &request.options) != YP_OK)
         return usage();
+    if (form == A_PLAN)
+        return take_sizes(&w, &request) == YP_OK ? ypi_graph_print_plan(&request) : usage();
     request.sizes.history = request.options.history;
     request.sizes.future = request.options.future;
-    if (form == A_TRAINING)
-        return ypi_graph_train(&request);
-    return form == A_PLAN ? ypi_graph_print_plan(&request) : ypi_graph_pass(&request);
+    return form == A_TRAINING ? ypi_graph_train(&request) : ypi_graph_pass(&request);
 }

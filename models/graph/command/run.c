@@ -2,6 +2,7 @@
 #include "models/graph/command/internal.h"
 
 #include "base/system/clock.h"
+#include "base/system/file.h"
 #include "base/text/figures.h"
 #include "base/text/output.h"
 #include "models/graph/files.h"
@@ -77,19 +78,20 @@ static double element(const struct run *run, const void *vector, size_t i)
 /* Weights may be finite and what is made of them beyond float. */
 static enum yp_status check_results(struct run *run)
 {
-    const char *of = run->r->load != NULL ? run->r->load : "weights to start from";
+    const char *of = run->r->load != NULL ? run->r->load : "weights to start from",
+               *graphs = run->r->graphs;
     struct graph_tensor t;
     run->not_finite = !isfinite(run->loss.total);
     if (run->not_finite)
-        return yp_set_error(YP_INVALID, "%s: the loss is %g, of finite weights", of,
-                            run->loss.total);
+        return yp_set_error(YP_INVALID, "%s, %s: the loss is %g, of finite weights and graphs", of,
+                            graphs, run->loss.total);
     for (size_t i = 0; run->gradient != NULL && graph_tensor(&run->o, i, &t); i++)
         for (size_t k = 0; k < t.count; k++) {
             const double value = element(run, run->gradient, t.offset + k);
             run->not_finite = !isfinite(value);
             if (run->not_finite)
-                return yp_set_error(YP_INVALID, "%s: the gradient of '%s' is %g", of, t.name,
-                                    value);
+                return yp_set_error(YP_INVALID, "%s, %s: the gradient of '%s' is %g", of, graphs,
+                                    t.name, value);
         }
     return YP_OK;
 }
@@ -149,11 +151,24 @@ static enum yp_status dump(const struct run *run)
     return status;
 }
 
+/* A dump takes the place of a file, but not of one that it is made from. */
+static enum yp_status check_dump(const struct ypi_graph_request *r)
+{
+    const char *const read[] = {r->graphs, r->load};
+    for (size_t i = 0; i < 2; i++)
+        if (r->dump != NULL && read[i] != NULL && ypi_is_same_file(r->dump, read[i]))
+            return yp_set_error(YP_INVALID, "--dump %s is the file of --%s: must be another",
+                                r->dump, i == 0 ? "graphs" : "load");
+    return YP_OK;
+}
+
 /* -- the command ------------------------------------------------------------------------------ */
 
 static enum yp_status make(struct run *run)
 {
-    enum yp_status status = graph_read_file(run->r->graphs, &run->batch);
+    enum yp_status status = check_dump(run->r);
+    if (status == YP_OK)
+        status = graph_read_file(run->r->graphs, &run->batch);
     if (status != YP_OK)
         return status;
     run->o.history = run->batch.history;
