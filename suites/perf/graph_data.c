@@ -189,13 +189,13 @@ YP_TEST(graph_data, load, .tags = "perf small", .timeout = 120,
 }
 
 /* As the reference does without a cache: for each graph of a batch the week's file is parsed, since
- * the last graphs were of other plays. */
+ * the last graphs were of other plays. A week here has 40 plays. */
 YP_TEST(graph_data, parse_each, .tags = "perf small", .timeout = 120)
 {
     struct loading l;
     enum yp_status status = YP_OK;
-    loading_open(&l, t, GRAPH_CACHE_OFF, 100);
-    yp_measure (t, "load", .items = BATCH, .unit = "graphs", .threads = 1, .samples = 10) {
+    loading_open(&l, t, GRAPH_CACHE_OFF, 40);
+    yp_measure (t, "load", .items = BATCH, .unit = "graphs", .threads = 1, .samples = 4) {
         for (size_t i = 0; i < BATCH && status == YP_OK; i++) {
             reopen(&l);
             draw(&l.seed, graph_data_count(l.data), l.graphs);
