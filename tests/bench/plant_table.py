@@ -53,6 +53,7 @@ PLAYS = small("stress/plays")
 GRAPHS = small("graph_attention or (operators and (gatv2 or edge_pair or gather or scatter or sparse or segment))")
 
 SYNTH, RXD, PIPE, REF = "synth/scene/", "models/rx/detector/", "models/rx/pipeline/", "models/refiner/"
+SEQUENCES = small("operators and (attention or lstm or feed_forward or mode_steps or add_embedding or sizes)")
 NN = "models/nn/"
 GRAPHS = small("graph_cache or graph_data or graph_tracks")
 
@@ -564,6 +565,21 @@ PLANTS = [
            "vjp_of(call, bf16, B, &ending, call->value[END])", "the gradient by ends takes ends for beginnings", GRAPHS),
     Mutant("sparse-stripe", NN + "operators/sparse_matmul.c", "nn_least(STRIPE, n - at), dx + at)",
            "nn_least(STRIPE - 1, n - at), dx + at)", "a column of each stripe has no gradient", GRAPHS),
+    # Sequences.
+    Mutant("short-transposed", NN + "simd/short.inc", "V_NAME(short_weigh)(s, ds, true, s->q, s->dk);",
+           "V_NAME(short_weigh)(s, ds, false, s->q, s->dk);", "keys of short attention get the slopes of queries", SEQUENCES),
+    Mutant("drop-place", NN + "drop.c", "stream, place + at, some", "stream, place / 2 + at, some",
+           "dropout's words are not those of their place", SEQUENCES),
+    Mutant("lstm-before", NN + "operators/lstm.c", "s.last + (row + 1) * h", "s.last + row * h",
+           "recurrent weights get the slopes of the same step", SEQUENCES),
+    Mutant("segment-queries", NN + "operators/segment_attention.c", "dq[i] += s.dq[i]", "dq[i] = s.dq[i]",
+           "queries have the last segment's gradient alone", SEQUENCES),
+    Mutant("pool-weights", NN + "operators/attention_pool.c", "all += weight[i] * sum;", "all += sum;",
+           "the slopes of pooling's scores lack its weights", SEQUENCES),
+    Mutant("steps-sum", NN + "operators/mode_steps.c", "steps[s * c + i] += slope;", "steps[s * c + i] = slope;",
+           "positions have the last mode's gradient alone", SEQUENCES),
+    Mutant("embedding-adds", NN + "operators/add_embedding.c", "(add ? nn_get(dx, k, bf16) : 0)", "(add ? 1 : 0)",
+           "an added gradient forgets what was there", SEQUENCES),
     # Operands in 16 bits and the scale of the loss.
     Mutant("pull-not-divided", PIPE + "gradient.c", "n = kept * p->pull;", "n = kept;",
            "gradients keep the factor of their cotangents", MIXED),
