@@ -3,6 +3,7 @@
 #include "models/nn/cuda/gemm.h"
 #include "models/nn/cuda/graphs.h"
 #include "models/nn/cuda/images.h"
+#include "models/nn/cuda/mixtures.h"
 #include "models/nn/cuda/patches.h"
 #include "models/nn/cuda/rows.h"
 #include "models/nn/cuda/sequences.h"
@@ -511,6 +512,79 @@ YPK_KERNEL(segment_rows_kernel, struct nn_cuda_segment_attention, job, THREADS)
     segment_row_slope(&job, at);
 }
 
+/* -- mixtures ------------------------------------------------------------------------------- */
+
+YPK_KERNEL(mixture_nll_kernel, struct nn_cuda_mixture, job, THREADS)
+{
+    EVERY_ELEMENT(i, job.n)
+    likelihood_f32(&job, i);
+}
+
+YPK_KERNEL(mixture_nll_vjp_kernel, struct nn_cuda_mixture, job, THREADS)
+{
+    EVERY_ELEMENT(i, job.n)
+    likelihood_vjp_f32(&job, i);
+}
+
+YPK_KERNEL(trajectory_terms_kernel, struct nn_cuda_mixture, job, THREADS)
+{
+    EVERY_ELEMENT(i, job.n)
+    terms_f32(&job, i, false);
+}
+
+YPK_KERNEL(trajectory_terms_vjp_kernel, struct nn_cuda_mixture, job, THREADS)
+{
+    EVERY_ELEMENT(i, job.n)
+    terms_f32(&job, i, true);
+}
+
+/* Whether a graph's offsets are those of nodes. */
+YPK_FUNCTION bool is_graph(const struct nn_cuda_mixture *job, size_t i)
+{
+    return job->offset[i] >= 0 && job->offset[i] <= job->offset[i + 1] &&
+           (size_t)job->offset[i + 1] <= job->n;
+}
+
+YPK_KERNEL(collision_kernel, struct nn_cuda_mixture, job, THREADS)
+{
+    EVERY_ELEMENT(i, job.graphs)
+    if (is_graph(&job, i))
+        graph_f32(&job, i, false);
+    else
+        ((float *)job.loss)[i] = YPK_NAN;
+}
+
+YPK_KERNEL(collision_vjp_kernel, struct nn_cuda_mixture, job, THREADS)
+{
+    EVERY_ELEMENT(i, job.graphs)
+    if (is_graph(&job, i))
+        graph_f32(&job, i, true);
+}
+
+YPK_KERNEL(mixture_head_kernel, struct nn_cuda_mixture_head, job, THREADS)
+{
+    EVERY_ELEMENT(at, 5 * job.n)
+    mixture_head_value(&job, at);
+}
+
+YPK_KERNEL(mixture_head_vjp_kernel, struct nn_cuda_mixture_head, job, THREADS)
+{
+    EVERY_ELEMENT(at, 5 * job.n)
+    mixture_head_slope(&job, at);
+}
+
+YPK_KERNEL(coverage_kernel, struct nn_cuda_coverage, job, THREADS)
+{
+    EVERY_ELEMENT(i, job.n)
+    coverage_value(&job, i);
+}
+
+YPK_KERNEL(coverage_vjp_kernel, struct nn_cuda_coverage, job, THREADS)
+{
+    EVERY_ELEMENT(i, job.n)
+    coverage_slope(&job, i);
+}
+
 /* -- launches ------------------------------------------------------------------------------- */
 
 static unsigned blocks_for(size_t count)
@@ -996,6 +1070,58 @@ static enum yp_status segment_attention_vjp(struct yp_device *device,
     return ypk_launched(host, "segment_attention's vjp");
 }
 
+static enum yp_status mixture_nll(struct yp_device *device, const struct nn_cuda_mixture *job)
+{
+    LAUNCH_ELEMENTS(mixture_nll_kernel, job->n, "mixture_nll");
+}
+
+static enum yp_status mixture_nll_vjp(struct yp_device *device, const struct nn_cuda_mixture *job)
+{
+    LAUNCH_ELEMENTS(mixture_nll_vjp_kernel, job->n, "mixture_nll's vjp");
+}
+
+static enum yp_status trajectory_terms(struct yp_device *device, const struct nn_cuda_mixture *job)
+{
+    LAUNCH_ELEMENTS(trajectory_terms_kernel, job->n, "trajectory_terms");
+}
+
+static enum yp_status trajectory_terms_vjp(struct yp_device *device, const struct nn_cuda_mixture *job)
+{
+    LAUNCH_ELEMENTS(trajectory_terms_vjp_kernel, job->n, "trajectory_terms's vjp");
+}
+
+static enum yp_status collision(struct yp_device *device, const struct nn_cuda_mixture *job)
+{
+    LAUNCH_ELEMENTS(collision_kernel, job->graphs, "collision");
+}
+
+static enum yp_status collision_vjp(struct yp_device *device, const struct nn_cuda_mixture *job)
+{
+    LAUNCH_ELEMENTS(collision_vjp_kernel, job->graphs, "collision's vjp");
+}
+
+static enum yp_status mixture_head(struct yp_device *device, const struct nn_cuda_mixture_head *job)
+{
+    LAUNCH_ELEMENTS(mixture_head_kernel, 5 * job->n, "mixture_head");
+}
+
+static enum yp_status mixture_head_vjp(struct yp_device *device, const struct nn_cuda_mixture_head *job)
+{
+    if (job->draw == NULL)
+        return YP_OK;
+    LAUNCH_ELEMENTS(mixture_head_vjp_kernel, 5 * job->n, "mixture_head's vjp");
+}
+
+static enum yp_status coverage_bce(struct yp_device *device, const struct nn_cuda_coverage *job)
+{
+    LAUNCH_ELEMENTS(coverage_kernel, job->n, "coverage_bce");
+}
+
+static enum yp_status coverage_bce_vjp(struct yp_device *device, const struct nn_cuda_coverage *job)
+{
+    LAUNCH_ELEMENTS(coverage_vjp_kernel, job->n, "coverage_bce's vjp");
+}
+
 static const struct nn_cuda table = {narrow,
                                      add,
                                      scale,
@@ -1027,5 +1153,10 @@ static const struct nn_cuda table = {narrow,
                                      {hidden, hidden_vjp},
                                      {attention_pool, attention_pool_vjp},
                                      {lstm, lstm_vjp},
-                                     {segment_attention, segment_attention_vjp}};
+                                     {segment_attention, segment_attention_vjp},
+                                     {mixture_nll, mixture_nll_vjp},
+                                     {trajectory_terms, trajectory_terms_vjp},
+                                     {collision, collision_vjp},
+                                     {mixture_head, mixture_head_vjp},
+                                     {coverage_bce, coverage_bce_vjp}};
 YP_PLUGIN(NN_CUDA_PLUGIN, table, host)

@@ -355,6 +355,40 @@ struct nn_cuda_segment_attention {
     float *high, *sum, *along;
 };
 
+/* As the operators mixture_nll, trajectory_terms and collision, which are of nodes or of graphs; on
+ * the CPU, too. Arrays of the oracle are doubles. */
+struct nn_cuda_mixture {
+    size_t n, k, t;
+    size_t d, graphs; /* of collision */
+    size_t room;      /* numbers of each node in `work` */
+    bool bf16;        /* of logit and dlogit */
+    bool add_dp, add_dlogit, add_dtarget;
+    double setting[5];
+    const void *p, *logit, *target, *here, *dloss;
+    const int32_t *offset;
+    void *loss, *share, *dp, *dlogit, *dtarget, *work;
+};
+
+struct nn_cuda_mixture_head {
+    size_t n;
+    bool bf16, add; /* of raw and draw */
+    float least, most;
+    const void *raw;
+    const float *dy;
+    float *y;
+    void *draw;
+};
+
+struct nn_cuda_coverage {
+    size_t n;
+    bool bf16, add_dx, add_dlabel; /* of x and dx */
+    float smoothing;
+    const void *x;
+    const float *label, *dloss;
+    float *loss, *dlabel;
+    void *dx;
+};
+
 struct nn_cuda {
     enum yp_status (*narrow)(struct yp_device *device, const struct nn_cuda_narrow *job);
     enum yp_status (*add)(struct yp_device *device, const struct nn_cuda_add *job);
@@ -393,6 +427,13 @@ struct nn_cuda {
     enum yp_status (*lstm[2])(struct yp_device *device, const struct nn_cuda_lstm *job);
     enum yp_status (*segment_attention[2])(struct yp_device *device,
                                            const struct nn_cuda_segment_attention *job);
+    enum yp_status (*mixture_nll[2])(struct yp_device *device, const struct nn_cuda_mixture *job);
+    enum yp_status (*trajectory_terms[2])(struct yp_device *device,
+                                          const struct nn_cuda_mixture *job);
+    enum yp_status (*collision[2])(struct yp_device *device, const struct nn_cuda_mixture *job);
+    enum yp_status (*mixture_head[2])(struct yp_device *device,
+                                      const struct nn_cuda_mixture_head *job);
+    enum yp_status (*coverage_bce[2])(struct yp_device *device, const struct nn_cuda_coverage *job);
 };
 
 #ifdef __cplusplus

@@ -102,6 +102,9 @@ struct nn_cuda_line nn_cuda_line_of(const struct nn_call *call, bool bf16,
                                     enum nn_cuda_function function);
 struct nn_cuda_norm nn_cuda_norm_of(const struct nn_call *call, bool bf16);
 
+/* Of an operator whose first tensors are p (n, k, t, 5) and logit (n, k). */
+struct nn_cuda_mixture nn_cuda_mixture_of(const struct nn_call *call, bool bf16, size_t room);
+
 /* For the entry: the versions of NN_BOTH_TYPES and NN_ON_CUDA, with the workspace of either device,
  * or NULL, and the types of the versions in bf16. */
 #define NN_BOTH_VERSIONS(work_, work_cuda_, types_, gradients_) \

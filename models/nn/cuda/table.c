@@ -69,3 +69,23 @@ struct nn_cuda_norm nn_cuda_norm_of(const struct nn_call *call, bool bf16)
                                  .dshift = call->gradient[SHIFT],
                                  .work = call->work};
 }
+
+struct nn_cuda_mixture nn_cuda_mixture_of(const struct nn_call *call, bool bf16, size_t room)
+{
+    enum { P, LOGIT };
+    struct nn_cuda_mixture job = {.n = call->shape->size[0],
+                                  .k = call->shape->size[1],
+                                  .t = call->shape->size[2],
+                                  .room = room,
+                                  .bf16 = bf16,
+                                  .add_dp = nn_adds(call, P),
+                                  .add_dlogit = nn_adds(call, LOGIT),
+                                  .p = call->value[P],
+                                  .logit = call->value[LOGIT],
+                                  .dp = call->gradient[P],
+                                  .dlogit = call->gradient[LOGIT],
+                                  .work = call->work};
+    for (size_t i = 0; i < sizeof job.setting / sizeof *job.setting; i++)
+        job.setting[i] = call->shape->setting[i];
+    return job;
+}

@@ -152,6 +152,7 @@ static enum yp_status run_loops(const struct nn_model *model, const struct ypi_c
         run->gradient[i] = spare;
         spare += nn_count(step->op, &step->op->tensors[i], &step->shape) * sizeof(double);
     }
+    run->add = 0;
     loops_of(model, call)(run);
     for (int i = 0; i < nn_tensors(step->op); i++)
         if ((call->add >> i & 1) != 0 && to[i] != NULL)

@@ -6,6 +6,7 @@
 #define NN_FILE "models/nn/operators/coverage_bce.c"
 enum { X, LABEL, LOSS };
 enum { N };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/maths.h"
 #include "models/nn/plain.h"
@@ -89,6 +90,23 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+static struct nn_cuda_coverage job_of(const struct nn_call *call, bool bf16)
+{
+    return (struct nn_cuda_coverage){.n = call->shape->size[N],
+                                     .bf16 = bf16,
+                                     .add_dx = nn_adds(call, X),
+                                     .add_dlabel = nn_adds(call, LABEL),
+                                     .smoothing = (float)call->shape->setting[0],
+                                     .x = call->value[X],
+                                     .label = call->value[LABEL],
+                                     .dloss = call->gradient[LOSS],
+                                     .loss = call->value[LOSS],
+                                     .dlabel = call->gradient[LABEL],
+                                     .dx = call->gradient[X]};
+}
+
+NN_ON_CUDA_BY_JOB(coverage_bce, struct nn_cuda_coverage)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     return (pass == NN_VJP ? NN_FUNCTION + 8.0 : 2 * NN_FUNCTION + 6.0) * (double)shape->size[N];
@@ -107,7 +125,10 @@ const struct nn_operator nn_coverage_bce = {
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .multiple = 5},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .types = "bff",
-                  .gradients = "bff", .multiple = 5}},
+                  .gradients = "bff", .multiple = 5},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .multiple = 5},
+                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .types = "bff", .gradients = "bff", .multiple = 5}},
 };
 
 #else

@@ -6,6 +6,7 @@
 #define NN_FILE "models/nn/operators/mixture_head.c"
 enum { RAW, Y };
 enum { N, C };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/maths.h"
 #include "models/nn/plain.h"
@@ -92,6 +93,21 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 
 NN_BOTH_TYPES
 
+static struct nn_cuda_mixture_head job_of(const struct nn_call *call, bool bf16)
+{
+    return (struct nn_cuda_mixture_head){.n = call->shape->size[N],
+                                         .bf16 = bf16,
+                                         .add = nn_adds(call, RAW),
+                                         .least = (float)call->shape->setting[0],
+                                         .most = (float)call->shape->setting[1],
+                                         .raw = call->value[RAW],
+                                         .dy = call->gradient[Y],
+                                         .y = call->value[Y],
+                                         .draw = call->gradient[RAW]};
+}
+
+NN_ON_CUDA_BY_JOB(mixture_head, struct nn_cuda_mixture_head)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     return (pass == NN_VJP ? 3 * NN_FUNCTION + 8 : 3 * NN_FUNCTION + 3) * (double)shape->size[N];
@@ -113,7 +129,10 @@ const struct nn_operator nn_mixture_head = {
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .multiple = 5},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .types = "bf",
-                  .gradients = "bf", .multiple = 5}},
+                  .gradients = "bf", .multiple = 5},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .multiple = 5},
+                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .types = "bf", .gradients = "bf", .multiple = 5}},
 };
 
 #else

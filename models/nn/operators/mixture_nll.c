@@ -15,10 +15,30 @@
 enum { P, LOGIT, TARGET, LOSS, SHARE };
 enum { N, K, T, C, D };
 #define LN_2_PI 1.8378770664093454836
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/maths.h"
-#include "models/nn/plain.h"
 #include "models/nn/types.h"
+
+/* Numbers of one node: what plain loops take, 2 k, or a fast vjp. */
+static size_t room(const struct nn_shape *shape)
+{
+    return nn_most(2 * shape->size[K], 7 * shape->size[T]);
+}
+
+static struct nn_cuda_mixture job_of(const struct nn_call *call, bool bf16)
+{
+    struct nn_cuda_mixture job = nn_cuda_mixture_of(call, bf16, room(call->shape));
+    job.add_dtarget = nn_adds(call, TARGET);
+    job.target = call->value[TARGET];
+    job.dtarget = call->gradient[TARGET];
+    job.share = call->value[SHARE];
+    job.loss = call->value[LOSS];
+    job.dloss = call->gradient[LOSS];
+    return job;
+}
+
+#include "models/nn/plain.h"
 
 /* u - r v. */
 static inline float without(float u, float v, float r)
@@ -151,22 +171,28 @@ static enum yp_status forward_in(const struct nn_call *call, bool bf16)
     return YP_OK;
 }
 
+static size_t plain_work(const struct nn_shape *shape)
+{
+    return shape->size[N] * room(shape) * sizeof(double);
+}
+
 static size_t work(const struct nn_shape *shape)
 {
-    return shape->size[N] * shape->size[T] * 7 * sizeof(float);
+    return shape->size[N] * room(shape) * sizeof(float);
 }
 
 static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
-    const size_t room = call->shape->size[T] * 7;
+    const size_t each = room(call->shape);
     float *spare = call->work;
     slopes_kernel *kernel = best_slopes(bf16);
     NN_PARALLEL_FOR(many(call->shape), i, call->shape->size[N], 1,
-                    kernel(call, i, spare + i * room));
+                    kernel(call, i, spare + i * each));
     return YP_OK;
 }
 
 NN_BOTH_TYPES
+NN_ON_CUDA_BY_JOB(mixture_nll, struct nn_cuda_mixture)
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -193,99 +219,26 @@ const struct nn_operator nn_mixture_nll = {
                {"medium", .size = {352, 16, 10, 5, 2}, .setting = {1e-6, 1e-6}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
-                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work,
-                  .types = "fbfff", .gradients = "fbfff"}},
+    .plain_work = plain_work,
+    NN_BOTH_VERSIONS(work, work, "fbfff", "fbfff"),
 };
 
 #else
-static REAL NAME(without)(REAL u, REAL v, REAL r)
-{
-    return r < 0 ? (u + v) - (1 + r) * v : (u - v) + (1 - r) * v;
-}
+#include "models/nn/operators/mixture_plain.inc"
 
-/* The sum of the densities' logarithms of a mode; its gradients, weighed, are written to dp and
- * taken from dtarget unless dp is NULL. */
-static REAL NAME(mode)(const REAL *p, const REAL *target, size_t t, REAL ridge, REAL weight,
-                       REAL *dp, REAL *dtarget)
-{
-    REAL sum = 0;
-    for (size_t i = 0; i < t; i++, p += 5, target += 2) {
-        const REAL a = p[2], b = p[3], r = p[4];
-        const REAL u = (target[0] - p[0]) / a, v = (target[1] - p[1]) / b;
-        const REAL bare = (1 - r) * (1 + r), q = bare + ridge;
-        const REAL along = NAME(without)(u, v, r), across = NAME(without)(v, u, r);
-        const REAL square = along * along + bare * v * v;
-        sum += -square / (2 * q) - log(a) - log(b) - log(q) / 2 - (REAL)LN_2_PI;
-        if (dp == NULL)
-            continue;
-        dp[0] = weight * along / (q * a);
-        dp[1] = weight * across / (q * b);
-        dp[2] = weight * (u * along / q - 1) / a;
-        dp[3] = weight * (v * across / q - 1) / b;
-        dp[4] = weight * (u * v + r - r * square / q) / q;
-        dtarget[0] -= dp[0];
-        dtarget[1] -= dp[1];
-        dp += 5;
-        dtarget += 2;
-    }
-    return sum;
-}
-
-static REAL NAME(part)(const REAL *logit, size_t k, size_t i)
-{
-    REAL high = logit[0], sum = 0;
-    for (size_t j = 1; j < k; j++)
-        high = logit[j] > high ? logit[j] : high;
-    for (size_t j = 0; j < k; j++)
-        sum += exp(logit[j] - high);
-    return exp(logit[i] - high) / sum;
-}
+#include "models/nn/operators/mixture_nll.inc"
 
 static void NAME(forward)(const struct nn_call *call)
 {
-    const size_t *size = call->shape->size, k = size[K], step = size[T] * 5;
-    const REAL floor = (REAL)call->shape->setting[0], ridge = (REAL)call->shape->setting[1];
-    const REAL *p = call->value[P], *logit = call->value[LOGIT], *target = call->value[TARGET];
-    REAL *loss = call->value[LOSS], *share = call->value[SHARE];
-    for (size_t n = 0; n < size[N]; n++, p += k * step, logit += k, share += k) {
-        REAL most = -(REAL)INFINITY, sum = 0;
-        for (size_t i = 0; i < k; i++) {
-            share[i] =
-                log(NAME(part)(logit, k, i) + floor) +
-                NAME(mode)(p + i * step, target + n * size[T] * 2, size[T], ridge, 0, NULL, NULL);
-            most = share[i] < most ? most : share[i];
-        }
-        for (size_t i = 0; i < k; i++)
-            sum += exp(share[i] - most);
-        for (size_t i = 0; i < k; i++)
-            share[i] = exp(share[i] - most) / sum;
-        loss[n] = -most - log(sum);
-    }
+    const struct nn_cuda_mixture job = job_of(call, false);
+    for (size_t i = 0; i < job.n; i++)
+        NAME(likelihood)(&job, i);
 }
 
 static void NAME(vjp)(const struct nn_call *call)
 {
-    const size_t *size = call->shape->size, k = size[K], step = size[T] * 5;
-    const REAL floor = (REAL)call->shape->setting[0], ridge = (REAL)call->shape->setting[1];
-    const REAL *p = call->value[P], *logit = call->value[LOGIT], *target = call->value[TARGET];
-    const REAL *dloss = call->gradient[LOSS], *share = call->value[SHARE];
-    REAL *dp = call->gradient[P], *dlogit = call->gradient[LOGIT];
-    REAL *dtarget = call->gradient[TARGET];
-    memset(dtarget, 0, size[N] * size[T] * 2 * sizeof *dtarget);
-    for (size_t n = 0; n < size[N]; n++, logit += k, dlogit += k, share += k) {
-        REAL all = 0;
-        for (size_t i = 0; i < k; i++, p += step, dp += step) {
-            const REAL part = NAME(part)(logit, k, i);
-            NAME(mode)
-            (p, target + n * size[T] * 2, size[T], ridge, -share[i] * dloss[n], dp,
-             dtarget + n * size[T] * 2);
-            all += share[i] * part / (part + floor);
-        }
-        for (size_t i = 0; i < k; i++) {
-            const REAL part = NAME(part)(logit, k, i);
-            dlogit[i] = dloss[n] * (part * all - share[i] * part / (part + floor));
-        }
-    }
+    const struct nn_cuda_mixture job = job_of(call, false);
+    for (size_t i = 0; i < job.n; i++)
+        NAME(likelihood_vjp)(&job, i);
 }
 #endif
