@@ -108,7 +108,7 @@ struct train {
 
 /* -- settings ---------------------------------------------------------------------------------- */
 
-enum { YPI_TRAIN_SETTINGS = 64 };
+enum { YPI_TRAIN_SETTINGS = TRAIN_SETTINGS + 48 };
 
 struct ypi_train_setting {
     const char *name;

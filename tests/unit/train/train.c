@@ -754,7 +754,7 @@ Test(train, what_is_not_allowed_is_named)
     REFUSES(objective.items = 0, "objective->items is 0, allowed are 1 to 4294967295");
     REFUSES(objective.items = SIZE_MAX, "objective->items is 1844");
     REFUSES(objective.n_metrics = 33, "n_metrics is 33, allowed are 0 to 32");
-    REFUSES(objective.n_settings = 17, "n_settings is 17, allowed are 0 to 16");
+    REFUSES(objective.n_settings = 25, "n_settings is 25, allowed are 0 to 24");
     REFUSES(objective.metrics = nameless, "objective->metrics has no name 0");
     REFUSES(objective.settings = unnamed, "objective->settings has no name 0");
     REFUSES(c.validation = 1, "validation is 1, allowed is [0, 1)");
