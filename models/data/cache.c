@@ -153,7 +153,7 @@ struct data_cache *data_cache_open(struct yp_device *device, const char *path, u
                      YPI_PATH_MAX);
         return NULL;
     }
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* waits for no writer */
     if (fd >= 0)
         return open_file(device, fd, path, key);
     yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
@@ -369,6 +369,24 @@ static void remove_parts(const char *path)
     closedir(opened);
 }
 
+/* Whether nothing is lost where a cache takes the place of what has the name: that begins as a
+ * cache, but for a byte, which may be another version's or damaged. */
+static enum yp_status check_place(const char *path)
+{
+    char begin[sizeof MAGIC];
+    struct stat there;
+    size_t others = 0;
+    if (stat(path, &there) != 0)
+        return errno == ENOENT ? YP_OK : yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
+    const bool regular = S_ISREG(there.st_mode);
+    const size_t size = regular ? ypi_read_file(path, begin, sizeof begin) : 0;
+    for (size_t i = 0; i < size; i++)
+        others += begin[i] != MAGIC[i];
+    if (regular && others <= 1 && (size > 0 || there.st_size == 0))
+        return YP_OK;
+    return yp_set_error(YP_IO, "%s: is no cache: must be one, or not be there", path);
+}
+
 static bool is_file_of(const struct data_cache *c, const char *path)
 {
     struct stat mine, there;
@@ -385,6 +403,8 @@ static struct data_cache *build_file(struct yp_device *device, const struct data
         if (made != NULL || yp_last_status() == YP_OUT_OF_MEMORY)
             return made;
     }
+    if (check_place(o->path) != YP_OK)
+        return NULL;
     if (locked) /* else it may be somebody's who is at it */
         remove_parts(o->path);
     /* One that is of no use gives its name back: a free name is taken at once. */

@@ -47,7 +47,8 @@ struct data_cache_options {
 
 /* Makes the file and opens it. When `damaged` is not NULL, it is a cache that this very file was
  * opened as, which is removed first; else a file that another process has made by now is taken as
- * it is. NULL with yp_last_error() set. */
+ * it is. It takes the place of no file but one that begins as a cache. NULL with yp_last_error()
+ * set. */
 struct data_cache *data_cache_build(struct yp_device *device,
                                     const struct data_cache_options *options,
                                     const struct data_cache *damaged);

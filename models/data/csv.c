@@ -173,13 +173,17 @@ static enum yp_status find_columns(struct data_csv *c, const struct data_csv_col
 static enum yp_status map(struct data_csv *c)
 {
     struct stat found;
-    const int fd = open(c->path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(c->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* waits for no writer */
     if (fd < 0 || fstat(fd, &found) != 0) {
         const enum yp_status status =
             yp_set_error(YP_IO, "%s: cannot be read: %s", c->path, strerror(errno));
         if (fd >= 0)
             close(fd);
         return status;
+    }
+    if (!S_ISREG(found.st_mode)) {
+        close(fd);
+        return yp_set_error(YP_IO, "%s: is no file", c->path);
     }
     c->size = (size_t)found.st_size;
     void *mapped = c->size > 0 ? mmap(NULL, c->size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;

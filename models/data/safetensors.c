@@ -256,7 +256,7 @@ static struct safetensors *open_description(int fd, const char *path)
 
 struct safetensors *safetensors_open(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* waits for no writer of a pipe */
     if (fd < 0) {
         yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
         return NULL;

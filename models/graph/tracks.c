@@ -167,7 +167,7 @@ struct graph_tracks {
     struct array blocks; /* void *: the arrays of a file's plays */
     struct array names;  /* struct name: files of weeks */
     struct array summaries;
-    struct table summary_of;
+    struct table summary_of, play_of; /* play_of: of the files before */
     /* of the file that is read */
     struct array rows, found, players;
     struct table found_of;
@@ -317,7 +317,8 @@ static const struct data_csv_column track_columns[] = {{"game_id", false},
                                                        {"play_direction", true}};
 
 /* The play of the row, which is a new one where its key is new. */
-static enum yp_status find_play(struct graph_tracks *f, struct key key, uint32_t *out)
+static enum yp_status find_play(struct graph_tracks *f, const struct data_csv *csv, struct key key,
+                                uint32_t *out)
 {
     struct found_play *found = f->found.data;
     if (f->last_play != NONE && found[f->last_play].key.game == key.game &&
@@ -330,6 +331,10 @@ static enum yp_status find_play(struct graph_tracks *f, struct key key, uint32_t
         return status;
     uint32_t *slot = find(&f->found_of, &f->found, sizeof *found, key);
     if (*slot == NONE) {
+        if (f->play_of.slots.room > 0 &&
+            *find(&f->play_of, &f->plays, sizeof(struct graph_play), key) != NONE)
+            return wrong(csv, "game %" PRId64 " play %" PRId64 " is in a file before this, too",
+                         key.game, key.play);
         struct found_play *play = add(f->device, &f->found, sizeof *play);
         if (play == NULL)
             return yp_last_status();
@@ -422,6 +427,15 @@ static enum yp_status read_values(const struct data_csv *csv, bool left, struct 
     return status;
 }
 
+/* Whether the play goes to the left: coordinates of the wrong direction would look like any. */
+static enum yp_status read_direction(const struct data_csv *csv, bool *left)
+{
+    static const char *const directions[] = {"right", "left", "", "NA"};
+    const int32_t direction = CATEGORY(csv, T_TO, directions);
+    *left = direction == 1;
+    return direction < 4 ? YP_OK : wrong_field(csv, track_columns, T_TO, "left or right");
+}
+
 /* x and y in the direction of play; `missing` where there is none. */
 static enum yp_status read_position(const struct data_csv *csv, struct key key, struct row *r,
                                     bool left, bool *missing)
@@ -466,13 +480,12 @@ static enum yp_status read_track(struct graph_tracks *f, const struct data_csv *
     struct key key;
     int64_t player = 0, frame = 0;
     struct row r = {.line = (uint32_t)csv->line};
-    const bool left = data_csv_is(csv, T_TO, "left");
-    bool missing;
+    bool left, missing;
     enum yp_status status = read_whole(csv, track_columns, T_GAME, &key.game);
     if (status == YP_OK)
         status = read_whole(csv, track_columns, T_PLAY, &key.play);
     if (status == YP_OK)
-        status = find_play(f, key, &r.play);
+        status = find_play(f, csv, key, &r.play);
     if (status != YP_OK || ((struct found_play *)f->found.data)[r.play].summary == NONE ||
         data_csv_whole(csv, T_PLAYER, &player) == DATA_CSV_MISSING)
         return status;
@@ -483,6 +496,8 @@ static enum yp_status read_track(struct graph_tracks *f, const struct data_csv *
         status =
             wrong(csv, "frame_id is %" PRId64 ": must be 0 to %d", frame, GRAPH_FRAMES_MOST - 1);
     r.frame = (int32_t)frame;
+    if (status == YP_OK)
+        status = read_direction(csv, &left);
     if (status == YP_OK)
         status = read_position(csv, key, &r, left, &missing);
     if (status != YP_OK || missing)
@@ -600,6 +615,18 @@ static bool play_before(const void *arg, uint32_t a, uint32_t b)
                                                   : found[a].key.play < found[b].key.play;
 }
 
+static enum yp_status keep_play(struct graph_tracks *f, struct graph_play play)
+{
+    const enum yp_status status = make_room(f->device, &f->play_of, &f->plays, sizeof play);
+    struct graph_play *to = status == YP_OK ? add(f->device, &f->plays, sizeof play) : NULL;
+    if (to == NULL)
+        return status != YP_OK ? status : yp_last_status();
+    *to = play;
+    *find(&f->play_of, &f->plays, sizeof play, (struct key){play.game, play.play}) =
+        (uint32_t)f->plays.count - 1;
+    return YP_OK;
+}
+
 /* The plays of the file that was read, in one block. */
 static enum yp_status write_plays(struct graph_tracks *f, const char *path)
 {
@@ -632,11 +659,8 @@ static enum yp_status write_plays(struct graph_tracks *f, const char *path)
         ypi_sort_items(order, count, play_before, found);
     for (size_t i = 0; i < count && status == YP_OK; i++) {
         const struct found_play *play = &found[order[i]];
-        struct graph_play *to = play->players > 0 ? add(f->device, &f->plays, sizeof *to) : NULL;
-        if (to != NULL)
-            *to = play_of(f, play, &writing[order[i]]);
-        else if (play->players > 0)
-            status = yp_last_status();
+        if (play->players > 0)
+            status = keep_play(f, play_of(f, play, &writing[order[i]]));
     }
     yp_device_free(f->device, writing);
     yp_device_free(f->device, order);
@@ -699,7 +723,7 @@ static enum yp_status list_weeks(struct graph_tracks *f, const char *directory, 
     snprintf(path, sizeof path, "%s%s", directory, folder);
     DIR *opened = opendir(path);
     if (opened == NULL)
-        return folder[0] != '\0'
+        return folder[0] != '\0' && (errno == ENOENT || errno == ENOTDIR)
                    ? YP_OK
                    : yp_set_error(YP_IO, "%s: cannot be read: %s", path, strerror(errno));
     enum yp_status status = YP_OK;
@@ -792,6 +816,7 @@ static void drop_scratch(struct graph_tracks *f)
     drop(f->device, &f->names);
     drop(f->device, &f->summaries);
     drop(f->device, &f->summary_of.slots);
+    drop(f->device, &f->play_of.slots);
     drop(f->device, &f->rows);
     drop(f->device, &f->found);
     drop(f->device, &f->players);

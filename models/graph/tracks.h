@@ -11,7 +11,8 @@
  *   go 10, defenders in the box 7. Categories that graph.h does not name are its last ones.
  *
  * A bad row has too few fields, something else than a number where one must be, a number that is
- * not finite, a frame above GRAPH_FRAMES_MOST, or the same player and frame as a row before. */
+ * not finite, a direction of play that is neither left nor right, a frame above GRAPH_FRAMES_MOST,
+ * the same player and frame as a row before, or a play that a file before has, too. */
 #pragma once
 
 #include "models/graph/play.h"

@@ -245,6 +245,38 @@ YP_TEST(graph_cache, other_files, .tags = "stress small", .parallel = true)
     expect_no_other_file(t);
 }
 
+/* What is no cache keeps its name: a file of somebody's, a folder, a pipe. */
+YP_TEST(graph_cache, no_cache, .tags = "stress small", .parallel = true)
+{
+    static const char notes[] = "what somebody wrote";
+    struct graph_told told;
+    char path[512];
+    struct stat there;
+    size_t bytes;
+    snprintf(path, sizeof path, "%s/" NAME, yp_tmp_path(t));
+    write_plays(t, &small_spec, 2);
+    for (int i = 0; i < 3; i++) {
+        if (i == 0)
+            graph_tracks_write_file(t, yp_tmp_path(t), NAME, notes, sizeof notes);
+        else
+            yp_require(t, (i == 1 ? mkdir(path, 0777) : mkfifo(path, 0666)) == 0, "%s", path);
+        struct graph_data *data = open_data(t, GRAPH_CACHE_DISK, 1, &told);
+        yp_expect(t,
+                  data == NULL && told.progress == 0 &&
+                      strstr(yp_last_error(), NAME ": is no cache: must be one") != NULL,
+                  "%d: made %zu times: %s", i, told.progress, yp_last_error());
+        graph_data_destroy(data);
+        yp_require(t, stat(path, &there) == 0 && !S_ISREG(there.st_mode) == (i > 0), "%d: gone", i);
+        if (i == 0)
+            yp_expect(t,
+                      memcmp(graph_tracks_read_file(t, yp_tmp_path(t), NAME, &bytes), notes,
+                             sizeof notes) == 0,
+                      "other bytes");
+        expect_no_other_file(t);
+        yp_require(t, remove(path) == 0, "%s", path);
+    }
+}
+
 /* Files of plays that change below an open data set: what it has read stays, and a damaged cache is
  * not made of others. */
 YP_TEST(graph_cache, changed_below, .tags = "stress small", .parallel = true)

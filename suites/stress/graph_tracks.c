@@ -277,6 +277,8 @@ YP_TEST(graph_tracks, bad_rows, .tags = "stress small", .parallel = true)
         {"1,10,7,1000000,right,210,Offense,Passer,11,20,1,2,3,4\n",
          "w01.csv:4: frame_id is 1000000: must be 0 to 65535"},
         {"1,10,7,-1,right,210,Offense,Passer,11,20,1,2,3,4\n", "frame_id is -1: must be 0 to"},
+        {"1,10,7,2,Left,210,Offense,Passer,11,20,1,2,3,4\n",
+         "w01.csv:4: play_direction is 'Left': must be left or right"},
         {"1,10,9,2,right,heavy,Offense,Passer,11,20,1,2,3,4\n", "player_weight is 'heavy': must"},
         {"1,10,7,1,right,210,Offense,Passer,11,20,1,2,3,4\n",
          "w01.csv:4: game 1 play 10: player 7 is there twice in frame 1"},
@@ -416,6 +418,49 @@ YP_TEST(graph_tracks, refused, .tags = "stress small", .parallel = true)
         yp_expect(t, tracks == NULL && strstr(yp_last_error(), wrong[i].says) != NULL,
                   "'%s' does not say '%s'", tracks == NULL ? yp_last_error() : "", wrong[i].says);
         graph_tracks_free(tracks);
+    }
+}
+
+/* A play of two files would be on both sides of a split: its rows of the second one are bad. */
+YP_TEST(graph_tracks, in_two_files, .tags = "stress small", .parallel = true)
+{
+    static const char says[] = "w02.csv:2: game 1 play 10 is in a file before this, too";
+    static const char summary[] = SUMMARY "1,10,N,,,,,,\n1,11,N,,,,,,\n";
+    static const char rows[] = NAMES "1,10,7,1,right,210,Offense,Passer,11,20,1,2,3,4\n"
+                                     "1,10,7,2,right,210,Offense,Passer,12,20,1,2,3,4\n"
+                                     "1,11,7,1,right,210,Offense,Passer,13,20,1,2,3,4\n";
+    static const char first[] = NAMES "1,10,7,1,right,210,Offense,Passer,10,20,1,2,3,4\n";
+    struct graph_told told;
+    struct graph_tracks_seen seen;
+    graph_tracks_write_file(t, yp_tmp_path(t), "input_2023_w02.csv", rows, strlen(rows));
+    struct graph_tracks *tracks = read_rows(t, summary, first, false, &told);
+    yp_expect(t, tracks == NULL && strstr(yp_last_error(), says) != NULL, "'%s'", yp_last_error());
+    graph_tracks_free(tracks);
+    tracks = read_rows(t, summary, first, true, &told);
+    yp_require(t, tracks != NULL, "%s", yp_last_error());
+    const struct graph_play *p = graph_tracks_plays(tracks, &seen);
+    yp_expect(t, told.count == 2 && strstr(told.first, says) != NULL, "told '%s'", told.first);
+    yp_require(t, seen.plays == 2 && seen.bad_rows == 2, "%zu plays", seen.plays);
+    yp_expect(t, p[0].frames == 1 && p[0].x[0] == 10 && p[1].play == 11 && p[1].x[0] == 13,
+              "%zu frames, at %g", p[0].frames, (double)p[0].x[0]);
+    graph_tracks_free(tracks);
+}
+
+/* What has a file's name and is none is not waited for. */
+YP_TEST(graph_tracks, no_files, .tags = "stress small", .parallel = true)
+{
+    struct graph_told told;
+    char path[512];
+    for (int i = 0; i < 2; i++) {
+        graph_tracks_write_file(t, yp_tmp_path(t), "supplementary_data.csv", SUMMARY,
+                                strlen(SUMMARY));
+        snprintf(path, sizeof path, "%s/input_2023_w01.csv", yp_tmp_path(t));
+        yp_require(t, (i == 0 ? mkdir(path, 0777) : mkfifo(path, 0666)) == 0, "%s", path);
+        struct graph_tracks *tracks = read_tracks(t, false, &told);
+        yp_expect(t, tracks == NULL && strstr(yp_last_error(), "w01.csv: is no file") != NULL, "%s",
+                  yp_last_error());
+        graph_tracks_free(tracks);
+        yp_require(t, remove(path) == 0, "%s", path);
     }
 }
 

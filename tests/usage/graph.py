@@ -318,6 +318,9 @@ def check_refused(tap, program, folder):
              "'edge_index' has an edge from node 5 to node 6 twice")):
         save(path, found)
         refused(words, USAGE, text)
+    pipe = os.path.join(folder, "pipe")
+    os.mkfifo(pipe)
+    refused([*SMALL, "--graphs", pipe], FILE, "pipe: is no file")
     with open(path, "r+b") as file:
         file.truncate(100)
     refused(words, FILE, "bad.safetensors")
