@@ -421,6 +421,55 @@ YP_TEST(graph_tracks, refused, .tags = "stress small", .parallel = true)
     }
 }
 
+/* Bytes of both files are others, missing or there again: either it is told where something is
+ * wrong, or plays are read that may be. Without bad rows only names of columns are. */
+YP_TEST(graph_tracks, mangled, .tags = "stress small", .parallel = true)
+{
+    enum { ROUNDS = 400 };
+    static const char *const names[] = {"supplementary_data.csv", "input_2023_w01.csv"};
+    static const char bytes[] = "\n\r,\",\"\n0.-+eN\0\xff";
+    const struct synth_plays spec = {.seed = yp_seed(t), .players = 2, .frames = 16};
+    struct ypi_seed seed = ypi_seed_of(yp_seed(t), 5, 0);
+    struct graph_told told = {0};
+    struct graph_tracks_seen seen;
+    const char *text[2];
+    size_t size[2], refused = 0, told_of = 0;
+    graph_tracks_write(t, yp_tmp_path(t), &spec, 1, 1);
+    for (int k = 0; k < 2; k++)
+        text[k] = graph_tracks_read_file(t, yp_tmp_path(t), names[k], &size[k]);
+    for (int i = 0; i < ROUNDS; i++) {
+        const int k = i % 2;
+        char *changed = yp_alloc_host(t, 2 * size[k]);
+        size_t length = 0;
+        for (size_t at = 0; at < size[k] && length < 2 * size[k] - 1; at++) {
+            const uint64_t draw = ypi_seed_next(&seed), what = draw % size[k];
+            if (what == 0 && i % 8 < 4)
+                at = draw / size[k] % size[k]; /* goes on elsewhere */
+            if (what != 1)
+                changed[length++] =
+                    what == 2 ? bytes[draw / size[k] % (sizeof bytes - 1)] : text[k][at];
+        }
+        graph_tracks_write_file(t, yp_tmp_path(t), names[k], changed, length);
+        graph_tracks_write_file(t, yp_tmp_path(t), names[1 - k], text[1 - k], size[1 - k]);
+        told.count = 0;
+        struct graph_tracks *tracks = read_tracks(t, i % 16 < 8, &told);
+        told_of += tracks != NULL && told.count > 0;
+        if (tracks == NULL) {
+            refused++;
+            yp_expect(t, strstr(yp_last_error(), names[k]) != NULL, "'%s'", yp_last_error());
+            yp_expect(t, i % 16 >= 8 || strstr(yp_last_error(), "column") != NULL, "'%s'",
+                      yp_last_error());
+            continue;
+        }
+        const struct graph_play *plays = graph_tracks_plays(tracks, &seen);
+        for (size_t j = 0; j < seen.plays; j++)
+            yp_ok(t, graph_check_play(&plays[j]));
+        graph_tracks_free(tracks);
+    }
+    yp_expect(t, refused > ROUNDS / 10 && told_of > ROUNDS / 10, "%zu refused, %zu told of",
+              refused, told_of);
+}
+
 /* A play of two files would be on both sides of a split: its rows of the second one are bad. */
 YP_TEST(graph_tracks, in_two_files, .tags = "stress small", .parallel = true)
 {
