@@ -68,8 +68,13 @@
 /* The type of such kernels, for pointers to them. */
 #define YPK_KERNEL_TYPE(name_, type_) typedef void name_(const type_)
 
+/* A grid without blocks is no launch: there is nothing to do. */
 #define YPK_LAUNCH(kernel_, grid_, threads_, shared_, stream_, job_) \
-    (kernel_)<<<grid_, threads_, shared_, stream_>>>(job_)
+    do { \
+        const dim3 ypk_blocks_of = (grid_); \
+        if (ypk_blocks_of.x > 0 && ypk_blocks_of.y > 0) \
+            (kernel_)<<<ypk_blocks_of, threads_, shared_, stream_>>>(job_); \
+    } while (0)
 
 #define YPK_BLOCK_X blockIdx.x
 #define YPK_BLOCK_Y blockIdx.y

@@ -10,14 +10,16 @@ static bool refused;
 /* What a GPU would not launch. */
 static bool is_launchable(const struct ypk_work *w)
 {
-    return w->grid.x > 0 && w->grid.x <= 0x7fffffffU && w->grid.y > 0 && w->grid.y <= 65535 &&
-           w->threads > 0 && w->threads <= 1024 && w->shared <= YPK_SHARED_MAX;
+    return w->grid.x <= 0x7fffffffU && w->grid.y <= 65535 && w->threads > 0 && w->threads <= 1024 &&
+           w->shared <= YPK_SHARED_MAX;
 }
 
 void ypk_launch(ypk_stream_type stream, void (*kernel)(const void *job), struct ypk_grid grid,
                 unsigned threads, size_t shared, const void *job, size_t bytes)
 {
     static struct ypk_work work;
+    if (grid.x == 0 || grid.y == 0)
+        return;
     work.run = ypk_run;
     work.kernel = kernel;
     work.grid = grid;
