@@ -25,6 +25,7 @@ struct graph_store {
                         there */
     struct graph_reading reading;
     uint64_t key;
+    size_t lists;         /* records before those of graphs */
     pthread_mutex_t lock; /* of making it again */
     _Atomic(struct data_cache *) cache;
     struct data_cache *retired[REPAIRS_MOST]; /* others may be reading them */
@@ -122,28 +123,51 @@ static size_t write_graph(const struct graph_play *play, size_t frame,
     return bytes;
 }
 
-/* Record 0: the plays without their arrays. */
-static size_t list_bytes(const struct graph_data *d)
+/* The first records list the plays, without their arrays: so many in each that it is no larger than
+ * a graph. Each begins with these numbers. */
+struct list_head {
+    uint64_t plays, each;
+};
+
+static size_t list_each(const struct graph_data *d)
 {
-    return d->play_count * sizeof *d->plays;
+    const size_t each = record_most(d) / sizeof *d->plays;
+    return each > 0 ? each : 1;
 }
 
-static void write_list(const struct graph_data *d, char *to)
+/* How many records the list takes: one where there is no play. */
+static size_t list_records(const struct list_head *head)
 {
-    struct graph_play *list = (void *)to;
-    memset(to, 0, list_bytes(d));
-    for (size_t i = 0; i < d->play_count; i++) { /* no byte between the fields is left as it was */
-        list[i].game = d->plays[i].game;
-        list[i].play = d->plays[i].play;
-        list[i].frames = d->plays[i].frames;
-        list[i].players = d->plays[i].players;
-        list[i].formation = d->plays[i].formation;
-        list[i].alignment = d->plays[i].alignment;
-        list[i].down = d->plays[i].down;
-        list[i].to_go = d->plays[i].to_go;
-        list[i].box = d->plays[i].box;
-        list[i].coverage = d->plays[i].coverage;
+    return head->plays > 0 ? (size_t)((head->plays + head->each - 1) / head->each) : 1;
+}
+
+static size_t list_count(const struct list_head *head, size_t record)
+{
+    const size_t left = (size_t)head->plays - record * (size_t)head->each;
+    return left < head->each ? left : (size_t)head->each;
+}
+
+static size_t write_list(const struct graph_data *d, const struct list_head *head, size_t record,
+                         char *to)
+{
+    const size_t count = list_count(head, record), bytes = sizeof *head + count * sizeof *d->plays;
+    struct graph_play *list = (void *)(to + sizeof *head);
+    memset(to, 0, bytes); /* no byte between the fields is left as it was */
+    memcpy(to, head, sizeof *head);
+    for (size_t i = 0; i < count; i++) {
+        const struct graph_play *play = &d->plays[record * head->each + i];
+        list[i].game = play->game;
+        list[i].play = play->play;
+        list[i].frames = play->frames;
+        list[i].players = play->players;
+        list[i].formation = play->formation;
+        list[i].alignment = play->alignment;
+        list[i].down = play->down;
+        list[i].to_go = play->to_go;
+        list[i].box = play->box;
+        list[i].coverage = play->coverage;
     }
+    return bytes;
 }
 
 /* -- the key ----------------------------------------------------------------------------------- */
@@ -183,12 +207,11 @@ static uint64_t hash_plays(const struct graph_data *d)
 static enum yp_status make_record(void *arg, size_t record, void *to, size_t *size)
 {
     const struct graph_data *d = arg;
-    if (record == 0) {
-        write_list(d, to);
-        *size = list_bytes(d);
-    } else {
-        *size = write_graph(&d->plays[d->group[record - 1]], d->frame[record - 1], &d->rules, to);
-    }
+    const struct list_head head = {d->play_count, list_each(d)};
+    const size_t lists = list_records(&head), graph = record - lists;
+    *size = record < lists
+                ? write_list(d, &head, record, to)
+                : write_graph(&d->plays[d->group[graph]], d->frame[graph], &d->rules, to);
     return YP_OK;
 }
 
@@ -202,10 +225,11 @@ static void tell(const struct graph_store *s, const char *text)
 static struct data_cache *build(struct graph_store *s, struct graph_data *plays,
                                 const struct data_cache *damaged)
 {
-    const size_t most = record_most(plays), list = list_bytes(plays);
+    const struct list_head head = {plays->play_count, list_each(plays)};
+    const size_t most = record_most(plays), list = sizeof head + head.each * sizeof *plays->plays;
     const struct data_cache_options options = {.path = s->path,
                                                .key = s->key,
-                                               .records = plays->count + 1,
+                                               .records = list_records(&head) + plays->count,
                                                .most = most > list ? most : list,
                                                .make = make_record,
                                                .arg = plays,
@@ -289,7 +313,7 @@ enum yp_status graph_store_find(const struct graph_data *d, size_t graph, struct
     enum yp_status status;
     for (;;) {
         struct data_cache *cache = atomic_load(&s->cache);
-        status = data_cache_read(cache, graph + 1, &bytes, &size);
+        status = data_cache_read(cache, s->lists + graph, &bytes, &size);
         if (status == YP_OK)
             break;
         status = repair(s, cache);
@@ -357,6 +381,7 @@ enum yp_status graph_data_keep(struct graph_data *d, const struct graph_caching 
         return yp_last_status();
     s->data = d;
     s->key = hash_plays(d);
+    s->lists = list_records(&(struct list_head){d->play_count, list_each(d)});
     struct data_cache *cache = NULL;
     if (caching->where == GRAPH_CACHE_DISK) {
         s->path = ypi_strdup(caching->path);
@@ -374,23 +399,43 @@ enum yp_status graph_data_keep(struct graph_data *d, const struct graph_caching 
     return status;
 }
 
-/* The data set that the cache's record 0 lists. */
-static struct graph_data *data_of_cache(struct graph_store *s, const struct graph_rules *rules,
-                                        struct data_cache *cache)
+/* The plays that the cache lists, (head->plays) of the device's memory; NULL with yp_last_error()
+ * set. */
+static struct graph_play *read_list(const struct graph_store *s, struct data_cache *cache,
+                                    struct list_head *head)
 {
     const void *bytes = NULL;
     size_t size = 0;
     if (data_cache_read(cache, 0, &bytes, &size) != YP_OK)
         return NULL;
-    struct graph_play *listed = yp_device_alloc(s->device, size > 0 ? size : 1);
+    memcpy(head, bytes, sizeof *head);
+    struct graph_play *listed = yp_device_alloc(s->device, (head->plays + 1) * sizeof *listed);
+    for (size_t i = 0; i < list_records(head) && listed != NULL; i++) {
+        if (data_cache_read(cache, i, &bytes, &size) == YP_OK) {
+            memcpy(listed + i * head->each, (const char *)bytes + sizeof *head,
+                   list_count(head, i) * sizeof *listed);
+        } else {
+            yp_device_free(s->device, listed);
+            listed = NULL;
+        }
+    }
+    return listed;
+}
+
+/* The data set of the plays that the cache lists. */
+static struct graph_data *data_of_cache(struct graph_store *s, const struct graph_rules *rules,
+                                        struct data_cache *cache)
+{
+    struct list_head head;
+    struct graph_play *listed = read_list(s, cache, &head);
     if (listed == NULL)
         return NULL;
-    memcpy(listed, bytes, size);
-    struct graph_data *d = graph_data_list(s->device, listed, size / sizeof *listed, rules);
+    struct graph_data *d = graph_data_list(s->device, listed, (size_t)head.plays, rules);
     if (d == NULL) {
         yp_device_free(s->device, listed);
         return NULL;
     }
+    s->lists = list_records(&head);
     d->listed = listed;
     return d;
 }

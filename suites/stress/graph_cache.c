@@ -31,7 +31,7 @@ static uint64_t write_plays(struct yp_case *t, const struct synth_plays *spec, s
     yp_got(t, data);
     const struct graph_batch *batch = graph_tracks_batch(t, data, NULL);
     yp_ok(t, graph_check_batch(batch));
-    yp_require(t, batch->edges > 100, "%zu edges", batch->edges);
+    yp_require(t, batch->edges > 20, "%zu edges", batch->edges);
     const uint64_t hash = graph_batch_hash(batch);
     graph_data_destroy(data);
     return hash;
@@ -120,6 +120,33 @@ YP_TEST(graph_cache, kept, .tags = "stress small", .parallel = true,
     yp_expect(t, told.count == 0, "told '%s'", told.first);
     graph_data_destroy(on);
     graph_data_destroy(off);
+}
+
+/* More plays than one record lists, and none that has a graph. */
+YP_TEST(graph_cache, many_plays, .tags = "stress small", .parallel = true)
+{
+    const struct synth_plays spec = {.seed = yp_seed(t), .players = 2, .frames = 25};
+    const struct graph_reading reading = {.week = 0};
+    const uint64_t right = write_plays(t, &spec, 40);
+    struct graph_told told;
+    read_right(t, right);
+    struct graph_data *data = open_data(t, GRAPH_CACHE_DISK, 1, &told);
+    yp_got(t, data);
+    yp_expect(t,
+              told.progress == 0 && graph_data_count(data) == 400 &&
+                  graph_data_groups(data)[399] == 39,
+              "%zu graphs", graph_data_count(data));
+    yp_expect(t, graph_data_play(data, 399)->frames == 25 && graph_data_frame(data, 399) == 14,
+              "the last graph is of frame %zu", graph_data_frame(data, 399));
+    graph_data_destroy(data);
+    const struct graph_rules rules = {.radius = 20, .past = 20, .future = 10};
+    const struct graph_caching caching = {.where = GRAPH_CACHE_DISK, .threads = 1};
+    for (int i = 0; i < 2; i++) {
+        data = graph_data_open(yp_device_cpu(), yp_tmp_path(t), &reading, &rules, &caching);
+        yp_got(t, data);
+        yp_expect(t, graph_data_count(data) == 0, "%zu graphs", graph_data_count(data));
+        graph_data_destroy(data);
+    }
 }
 
 /* Plays in memory are kept in a file, too, which those of other values do not use. */
