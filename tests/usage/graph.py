@@ -210,17 +210,25 @@ def check_training(tap, program, folder):
     def train(*more):
         return run(program, "graph", *words, *more, "--save", path)
 
+    def losses(done):
+        """Of validation, by epoch."""
+        return [float(line.split("validation ")[1].split()[0].rstrip(",")) for line in done.out.splitlines()[1:]]
+
     def saved():
         with open(path, "rb") as file:
             return file.read()
     done = train("--epochs", "3", "--lr", "0.01")
-    found = [float(line.split("validation ")[1].split()[0].rstrip(",")) for line in done.out.splitlines()[1:]]
+    found = losses(done)
     tap.check(done.code == 0 and len(found) == 4 and found[3] < found[0], "the loss of validation falls", done)
     straight = saved()
+    again = train("--epochs", "1", "--lr", "0.001", "--load", path)
+    tap.equal(losses(again)[:1], [min(found)], "what is saved has the best loss, and is where a training begins")
+    slow = losses(train("--epochs", "1", "--lr", "0.001"))
+    tap.check(slow[0] == found[0] and slow[1] != found[1], "another rate", (slow, found))
     checkpoint, log = os.path.join(folder, "checkpoint"), os.path.join(folder, "log.csv")
     for more in (["--epochs", "1"], ["--epochs", "3", "--resume"]):
         done = train("--lr", "0.01", "--checkpoint", checkpoint, "--log", log, *more)
-        tap.check(done.code == 0, f"in parts: {more}", done)
+        tap.check(done.code == 0 and ("epoch 1:" in done.out) == (more[1] == "1"), f"in parts: {more}", done)
     tap.check(saved() == straight, "in parts: the same weights")
     with open(log, encoding="utf-8") as file:
         kinds = [line.split(",")[0] for line in file]
@@ -228,8 +236,10 @@ def check_training(tap, program, folder):
     for cache in ("memory", "disk", "disk"):
         done = train("--epochs", "3", "--lr", "0.01", "--cache", cache, "--quiet")
         tap.check(done.code == 0 and done.out == "" and saved() == straight, f"--cache {cache}: the same weights", done)
-    done = train("--epochs", "1", "--augment", "--quiet")
-    tap.check(done.code == 0 and saved() != straight, "with changed graphs", done)
+    train("--epochs", "1", "--lr", "0.01", "--quiet")
+    same = saved()
+    done = train("--epochs", "1", "--lr", "0.01", "--augment", "--quiet")
+    tap.check(done.code == 0 and saved() != same, "with changed graphs", done)
     done = run(program, "graph", *words[3:-2], "--load", path, "--graphs", GRAPHS)
     tap.check(done.code == 0 and done.out.startswith("loss "), "what is saved can be loaded", done)
     done = train("--epochs", "3", "--checkpoint", checkpoint, "--resume")
