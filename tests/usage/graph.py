@@ -299,6 +299,10 @@ def check_refused(tap, program, folder):
                               (1e38, NOTHING, "of finite weights and graphs")):
         save(other, {**weights, name: ([3, 8], [value] * 24)})
         refused([*words, "--load", other], code, text)
+    save(path, {**good, "counts": ([31], [0.0] * 31), "coverage": ([6], [-1.0] * 6)})
+    save(other, {**weights, name: ([3, 8], [1e38] * 24)})
+    refused([*words, "--load", other], NOTHING, "element 0 of 'mixture' is ")
+    save(path, good)
     save(other, {**weights, "extra": ([1], [1.0])})
     refused([*words, "--load", other], USAGE, "tensor 'extra' is none of the model's")
     os.unlink(other)

@@ -75,6 +75,28 @@ static double element(const struct run *run, const void *vector, size_t i)
     return run->o.oracle ? ((const double *)vector)[i] : (double)((const float *)vector)[i];
 }
 
+/* Of nodes that do not count, too, which the loss says nothing of. */
+static enum yp_status check_outputs(struct run *run)
+{
+    const size_t n = run->batch.nodes * run->o.modes;
+    const struct {
+        const char *name;
+        const double *values;
+        size_t count;
+    } outputs[] = {{"mixture", run->result.mixture, n * run->o.future * 5},
+                   {"logit", run->result.logit, n},
+                   {"coverage", run->result.coverage, run->batch.graphs}};
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+        for (size_t k = 0; k < outputs[i].count; k++)
+            if (!isfinite(outputs[i].values[k])) {
+                run->not_finite = true;
+                return yp_set_error(YP_INVALID,
+                                    "%s: element %zu of '%s' is %g, of finite weights and graphs",
+                                    run->r->graphs, k, outputs[i].name, outputs[i].values[k]);
+            }
+    return YP_OK;
+}
+
 /* Weights may be finite and what is made of them beyond float. */
 static enum yp_status check_results(struct run *run)
 {
@@ -93,7 +115,7 @@ static enum yp_status check_results(struct run *run)
                 return yp_set_error(YP_INVALID, "%s, %s: the gradient of '%s' is %g", of, graphs,
                                     t.name, value);
         }
-    return YP_OK;
+    return check_outputs(run);
 }
 
 static enum yp_status pass(struct run *run)
