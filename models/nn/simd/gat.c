@@ -5,6 +5,12 @@
 
 #include "models/nn/simd/unroll.h"
 
+/* Loops over features are unrolled where their number is a constant, and are not where it is one of
+ * the call's. */
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wpass-failed"
+#endif
+
 /* A row of a node: its number, the left row and the features. */
 struct row {
     size_t number;
