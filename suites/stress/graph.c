@@ -408,27 +408,10 @@ YP_TEST(graph, empty_and_single, .tags = "stress small", .parallel = true, .devi
         yp_expect(t, isfinite(beside.result[i]), "result %zu is %g", i, beside.result[i]);
     yp_value(t, "difference", most);
     /* And nothing at all. */
-    const struct graph_batch none = {.graphs = 2,
-                                     .history = one.history,
-                                     .future = one.future,
-                                     .id = id,
-                                     .first = zero,
-                                     .frame = frame,
-                                     .formation = formation,
-                                     .alignment = alignment,
-                                     .context = context,
-                                     .coverage = coverage,
-                                     .node = reals[0],
-                                     .role = grown[2],
-                                     .side = grown[3],
-                                     .motion = reals[1],
-                                     .target = reals[2],
-                                     .counts = reals[3],
-                                     .incoming = zero,
-                                     .source = one.source,
-                                     .edge = one.edge,
-                                     .outgoing = zero,
-                                     .end = one.end};
+    struct graph_batch none = three;
+    none.graphs = 2;
+    none.nodes = none.edges = 0;
+    none.first = none.incoming = none.outgoing = zero;
     const struct outcome nothing = outcome_of(t, &o, &none, use);
     yp_expect(
         t, nothing.loss.nodes == 0 && isfinite(nothing.loss.total) && isfinite(nothing.result[0]),
