@@ -186,10 +186,11 @@ static enum yp_status judge(struct graph_trainee *t, const struct graph_batch *b
 {
     const size_t n = batch->nodes, k = t->o.modes, numbers = n * k * t->o.future * 5;
     enum yp_status status = take_results(t, numbers + n * k + batch->graphs);
+    if (status != YP_OK || t->results == NULL)
+        return status;
     const struct graph_result result = {t->results, t->results + numbers,
                                         t->results + numbers + n * k};
-    if (status == YP_OK)
-        status = graph_read(t->graph, result);
+    status = graph_read(t->graph, result);
     if (status != YP_OK)
         return status;
     for (size_t i = 0; i < batch->graphs; i++) {
@@ -237,8 +238,9 @@ static enum yp_status evaluate(void *arg, struct train_items items, const float 
         struct graph_loss loss = {.nodes = 0};
         struct graph_batch batch;
         status = read_items(t, some, -1, &batch);
-        if (status == YP_OK)
-            status = run(t, &batch, (struct graph_use){.losses = true}, parameters, 1, NULL, &loss);
+        if (status != YP_OK)
+            return status;
+        status = run(t, &batch, (struct graph_use){.losses = true}, parameters, 1, NULL, &loss);
         if (status == YP_OK && metrics != NULL)
             status = judge(t, &batch, &judged);
         sum += loss.nodes * loss.total;

@@ -247,27 +247,26 @@ int ypi_graph_command(int argc, char **argv)
         return help();
     if (!check_words(&w, form))
         return usage();
-    struct ypi_graph_request request = {
-        .work = (enum graph_work)w.pass,
-        .sizes = {.graphs = w.batch > 0 ? w.batch : 16},
-        .limit = w.limit,
-        .seed = w.seed,
-        .graphs = w.graphs,
-        .load = w.load,
-        .dump = w.dump,
-        .json = w.json,
-        .data = w.data,
-        .save = w.save,
-        .log = w.log,
-        .checkpoint = w.checkpoint,
-        .epochs = w.epochs > 0 ? w.epochs : 10,
-        .accumulate = w.accumulate > 0 ? w.accumulate : 1,
-        .lr = w.lr > 0 ? w.lr : 1e-3,
-        .cache = (enum graph_cache)w.cache,
-        .augment = w.augment,
-        .resume = w.resume,
-        .skip_bad_rows = w.skip_bad_rows,
-        .quiet = w.quiet};
+    struct ypi_graph_request request = {.work = (enum graph_work)w.pass,
+                                        .sizes = {.graphs = w.batch > 0 ? w.batch : 16},
+                                        .limit = w.limit,
+                                        .seed = w.seed,
+                                        .graphs = w.graphs,
+                                        .load = w.load,
+                                        .dump = w.dump,
+                                        .json = w.json,
+                                        .data = w.data,
+                                        .save = w.save,
+                                        .log = w.log,
+                                        .checkpoint = w.checkpoint,
+                                        .epochs = w.epochs > 0 ? w.epochs : 10,
+                                        .accumulate = w.accumulate > 0 ? w.accumulate : 1,
+                                        .lr = w.lr > 0 ? w.lr : 1e-3,
+                                        .cache = (enum graph_cache)w.cache,
+                                        .augment = w.augment,
+                                        .resume = w.resume,
+                                        .skip_bad_rows = w.skip_bad_rows,
+                                        .quiet = w.quiet};
     if (form == A_PASS)
         request.work = w.gradients ? GRAPH_FORWARD_BACKWARD : GRAPH_FORWARD;
     if (take_model(&w, &request.options) != YP_OK)
