@@ -81,7 +81,7 @@ static enum yp_status blas_gemm(const struct nn_gemm *g, void *work)
 static size_t bytes_on(const struct nn_gemm *gemm, int threads)
 {
     size_t bytes;
-    return ypi_onednn_takes(gemm, threads, &bytes) ? bytes : blas_bytes(gemm);
+    return !gemm->inside && ypi_onednn_takes(gemm, threads, &bytes) ? bytes : blas_bytes(gemm);
 }
 
 /* Without an element there is nothing to do, and without a term the sums are 0. */
@@ -125,8 +125,9 @@ enum yp_status nn_gemm(const struct nn_gemm *gemm, void *work)
         without_terms(gemm);
         return YP_OK;
     }
-    return ypi_onednn_takes(gemm, omp_get_max_threads(), &bytes) ? ypi_onednn_gemm(gemm, work)
-                                                                 : blas_gemm(gemm, work);
+    return !gemm->inside && ypi_onednn_takes(gemm, omp_get_max_threads(), &bytes)
+               ? ypi_onednn_gemm(gemm, work)
+               : blas_gemm(gemm, work);
 }
 
 void nn_gemm_forget(void)

@@ -21,6 +21,7 @@ struct nn_gemm {
     struct nn_matrix a, b, c;
     bool add;
     const float *bias;
+    bool inside; /* by OpenBLAS, as in parallel regions: the same sums there and outside */
 };
 
 /* Bytes of workspace that the product takes with as many threads as OpenMP gives now, and with one;

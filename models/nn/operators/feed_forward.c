@@ -22,11 +22,9 @@ static struct nn_drop drop_of(const struct nn_call *call)
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
 
-#include <omp.h>
-
 /* Elements of hidden that are worked on at once: of float by one thread, beside others, and of bf16
  * by all of them, since the products of bf16 are only fast outside of a parallel region. */
-enum { CHUNK = 1 << 16, CHUNK_BF16 = 1 << 19, ROWS = 256 };
+enum { CHUNK = 1 << 16, CHUNK_BF16 = 1 << 19, ROWS = 256, SHARES = 16 };
 
 static size_t chunk_of(const size_t *size, bool bf16)
 {
@@ -47,7 +45,7 @@ NN_TYPED_KERNEL(slopes, (const void *hidden, size_t n, float factor, void *slope
 
 /* -- workspace -------------------------------------------------------------------------------- */
 
-/* A thread's: the slopes at hidden of a chunk, sums of dw1, dw2, db1 and db2, and products'. */
+/* A share's: the slopes at hidden of a chunk, sums of dw1, dw2, db1 and db2, and products'. */
 struct own {
     char *slopes;
     float *w1, *w2;
@@ -115,11 +113,11 @@ static size_t products_bytes(const struct nn_shape *shape, bool bf16)
     return nn_aligned(nn_gemm_most(products, 4 * PRODUCTS));
 }
 
-static size_t threads_of(const size_t *size, bool bf16)
+/* Of the chunks, each with sums of its own, so that these are the same for any number of threads.
+ */
+static size_t shares_of(const size_t *size, bool bf16)
 {
-    return bf16 ? 1
-                : nn_least((size_t)omp_get_max_threads(),
-                           nn_chunks(size[N] * size[R], chunk_of(size, bf16)));
+    return bf16 ? 1 : nn_least(SHARES, nn_chunks(size[N] * size[R], chunk_of(size, bf16)));
 }
 
 /* Asked outside of parallel regions: inside, where floats take no workspace, products say so. */
@@ -131,7 +129,7 @@ static size_t own_bytes(const struct nn_shape *shape, bool bf16)
 
 static size_t work_in(const struct nn_shape *shape, bool bf16)
 {
-    return threads_of(shape->size, bf16) * own_bytes(shape, bf16);
+    return shares_of(shape->size, bf16) * own_bytes(shape, bf16);
 }
 
 NN_BOTH_WORKS
@@ -155,7 +153,8 @@ static struct own own_of(const struct nn_call *call, bool bf16, size_t thread, s
 static enum yp_status run(const struct nn_call *call, bool bf16, const struct own *own,
                           enum product which, size_t first, size_t rows, bool add)
 {
-    const struct nn_gemm gemm = product(call, bf16, own, which, first, rows, add);
+    struct nn_gemm gemm = product(call, bf16, own, which, first, rows, add);
+    gemm.inside = !bf16; /* for any number of threads */
     return nn_gemm(&gemm, own->work);
 }
 
@@ -201,13 +200,13 @@ static enum yp_status chunk_vjp(const struct nn_call *call, bool bf16, const str
     return status;
 }
 
-/* Share t of `threads` of the chunks. */
+/* Share t of `shares` of the chunks. */
 static enum yp_status chunks_of(const struct nn_call *call, bool bf16, enum nn_pass pass,
-                                const struct own *own, size_t t, size_t threads)
+                                const struct own *own, size_t t, size_t shares)
 {
     const size_t *size = call->shape->size, all = size[N] * size[R], chunk = chunk_of(size, bf16);
     const size_t chunks = nn_chunks(all, chunk);
-    const size_t begin = t * chunks / threads, end = (t + 1) * chunks / threads;
+    const size_t begin = t * chunks / shares, end = (t + 1) * chunks / shares;
     enum yp_status status = YP_OK;
     memset(own->b1, 0, size[F] * sizeof *own->b1);
     memset(own->b2, 0, size[O] * sizeof *own->b2);
@@ -219,22 +218,19 @@ static enum yp_status chunks_of(const struct nn_call *call, bool bf16, enum nn_p
     return status;
 }
 
-/* By all threads, each with its own workspace of `each` bytes; the worst status. */
+/* All shares, each with its own workspace of `each` bytes; the first status that is not YP_OK. */
 static enum yp_status each_chunk(const struct nn_call *call, bool bf16, enum nn_pass pass,
                                  size_t each)
 {
-    const size_t threads = threads_of(call->shape->size, bf16);
-    const struct own first = own_of(call, bf16, 0, each);
-    int worst = YP_OK;
-    if (threads == 1)
-        return chunks_of(call, bf16, pass, &first, 0, 1);
-#pragma omp parallel for schedule(static, 1) num_threads((int)threads) reduction(max : worst)
-    for (size_t t = 0; t < threads; t++) {
-        const struct own own = own_of(call, bf16, t, each);
-        const int status = (int)chunks_of(call, bf16, pass, &own, t, threads);
-        worst = status > worst ? status : worst;
-    }
-    return (enum yp_status)worst;
+    const size_t shares = shares_of(call->shape->size, bf16);
+    enum yp_status status[SHARES] = {YP_OK};
+    NN_PARALLEL_FOR(shares > 1, i, shares, 1, {
+        const struct own own = own_of(call, bf16, i, each);
+        status[i] = chunks_of(call, bf16, pass, &own, i, shares);
+    });
+    for (size_t i = 1; i < shares && status[0] == YP_OK; i++)
+        status[0] = status[i];
+    return status[0];
 }
 
 static enum yp_status forward_in(const struct nn_call *call, bool bf16)
@@ -245,35 +241,35 @@ static enum yp_status forward_in(const struct nn_call *call, bool bf16)
                            : status;
 }
 
-/* A gradient of the threads' sums, in their order. */
-NN_LOOPS total_loops(const char *from, size_t each, size_t threads, size_t n, bool add,
+/* A gradient of the shares' sums, in their order. */
+NN_LOOPS total_loops(const char *from, size_t each, size_t shares, size_t n, bool add,
                      float *restrict to)
 {
     for (size_t i = 0; i < n; i++) {
         float sum = add ? to[i] : 0;
-        for (size_t t = 0; t < threads; t++)
+        for (size_t t = 0; t < shares; t++)
             sum += ((const float *)(const void *)(from + t * each))[i];
         to[i] = sum;
     }
 }
-NN_KERNEL(total, (const char *from, size_t each, size_t threads, size_t n, bool add, float *to),
-          (from, each, threads, n, add, to))
+NN_KERNEL(total, (const char *from, size_t each, size_t shares, size_t n, bool add, float *to),
+          (from, each, shares, n, add, to))
 
 static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
     const size_t *size = call->shape->size, each = own_bytes(call->shape, bf16);
-    const size_t threads = threads_of(size, bf16);
+    const size_t shares = shares_of(size, bf16);
     const struct own own = own_of(call, bf16, 0, each);
     const enum yp_status status = each_chunk(call, bf16, NN_VJP, each);
     if (status != YP_OK)
         return status;
     if (call->gradient[W1] != NULL)
-        best_total()((const char *)own.w1, each, threads, size[F] * size[C], nn_adds(call, W1),
+        best_total()((const char *)own.w1, each, shares, size[F] * size[C], nn_adds(call, W1),
                      call->gradient[W1]);
     if (call->gradient[W2] != NULL)
-        best_total()((const char *)own.w2, each, threads, size[O] * size[F], nn_adds(call, W2),
+        best_total()((const char *)own.w2, each, shares, size[O] * size[F], nn_adds(call, W2),
                      call->gradient[W2]);
-    for (size_t t = 1; t < threads; t++) {
+    for (size_t t = 1; t < shares; t++) {
         const struct own other = own_of(call, bf16, t, each);
         for (size_t i = 0; i < size[F]; i++)
             own.b1[i] += other.b1[i];
