@@ -122,7 +122,7 @@ static struct nn_gemm product(const struct nn_call *call, const struct lstm *s, 
         return nn_gemm_of(rows, g, i, steps_of(s->x, i), nn_columns_of(s->w_ih, NN_FLOAT, i),
                           steps_of(gates, g), false, s->bias);
     if (which == OF_Y)
-        return nn_gemm_of(n, g, h, steps_of(s->y + (step - 1) * h, t * h),
+        return nn_gemm_of(n, g, h, steps_of(s->y + (step > 0 ? step - 1 : 0) * h, t * h),
                           nn_columns_of(s->w_hh, NN_FLOAT, h), steps_of(gates + step * g, t * g),
                           true, NULL);
     if (which == TO_Y)
