@@ -29,7 +29,8 @@ static uint64_t number(const unsigned char *at, int bytes)
 bool npz_is_one(const char *path)
 {
     unsigned char mark[4] = {0};
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd =
+        open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* waits for no writer of a pipe */
     const bool is = fd >= 0 && pread(fd, mark, sizeof mark, 0) == (ssize_t)sizeof mark &&
                     (number(mark, 4) == LOCAL_MARK || number(mark, 4) == END_MARK);
     if (fd >= 0)
@@ -179,7 +180,7 @@ static enum yp_status take_all(const struct zip *z, struct safetensors *file)
 
 struct safetensors *npz_open(const char *path)
 {
-    struct zip z = {.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC)};
+    struct zip z = {.path = path, .fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
     if (z.fd < 0) {
         yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
         return NULL;
