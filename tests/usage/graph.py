@@ -244,6 +244,20 @@ def check_training(tap, program, folder):
     tap.check(done.code == 0 and done.out.startswith("loss "), "what is saved can be loaded", done)
     done = train("--epochs", "3", "--checkpoint", checkpoint, "--resume")
     tap.check(done.code == USAGE and "lr" in done.err, "another rate is refused by a checkpoint", done)
+    os.unlink(path)
+    done = train("--epochs", "9", "--lr", "1e30")
+    tap.check(done.code == NOTHING and "the loss is not finite any more" in done.err and len(losses(done)) < 9,
+              "a training without a loss ends", done)
+    tap.check(all(math.isfinite(v) for _, values in tensors(path).values() for v in values),
+              "the best weights are saved")
+    for option in ("--save", "--checkpoint"):
+        done = run(program, "graph", *words, option, os.path.join(folder, "no", "where"))
+        tap.check((done.code, done.out) == (FILE, "") and "no/where: cannot be made" in done.err,
+                  f"{option}: refused before the training", done)
+    single = os.path.join(folder, "single")
+    run(program, "plays", "--output", single, "--plays", "1", "--quiet")
+    done = run(program, "graph", "train", "--data", single, *words[3:])
+    tap.check((done.code, done.out) == (USAGE, "") and "has no graph for validation" in done.err, "a single play", done)
 
 
 # -- bad input --

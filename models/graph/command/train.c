@@ -1,13 +1,16 @@
 /* Training on plays in files of tracking data. */
 #include "models/graph/command/internal.h"
 
+#include "base/system/file.h"
 #include "base/text/figures.h"
 #include "base/text/output.h"
 #include "models/graph/data.h"
 #include "models/graph/files.h"
 #include "models/graph/train.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +25,7 @@ struct training {
     struct train_objective objective;
     struct train *train;
     struct train_log *log;
+    bool finite, diverged; /* losses: of an epoch before, of the last one not */
 };
 
 /* -- graphs ----------------------------------------------------------------------------------- */
@@ -83,14 +87,20 @@ static enum yp_status read_batch(void *arg, const uint32_t *index, size_t count,
 
 /* -- the trainer ------------------------------------------------------------------------------ */
 
+/* A loss that is not finite has all weights of its step so: there the training ends. */
 static bool watch(void *arg, const struct train_event *event)
 {
-    const struct training *t = arg;
+    struct training *t = arg;
     char seconds[YPI_FIGURE_MAX];
     if (t->log != NULL)
         train_log_watch(t->log, event);
-    if (event->kind != TRAIN_EPOCH || t->r->quiet)
+    if (event->kind != TRAIN_EPOCH)
         return true;
+    t->diverged =
+        !isfinite(event->validation_loss) || (event->epoch > 0 && !isfinite(event->train_loss));
+    t->finite = t->finite || !t->diverged;
+    if (t->r->quiet)
+        return !t->diverged;
     ypi_format_seconds(seconds, event->seconds);
     printf("epoch %" PRIu64 ": ", event->epoch);
     if (event->epoch > 0)
@@ -100,7 +110,7 @@ static bool watch(void *arg, const struct train_event *event)
         printf(", %s %.4g", t->objective.metrics[i], event->metrics[i]);
     printf("; %s\n", seconds);
     fflush(stdout);
-    return true;
+    return !t->diverged;
 }
 
 /* First values: of the seed, or of a file. */
@@ -155,6 +165,18 @@ static enum yp_status open_log(struct training *t)
     return t->log != NULL ? YP_OK : yp_last_status();
 }
 
+/* What would be found out after hours else: whether a file can be made there. */
+static enum yp_status check_place(const char *path)
+{
+    char directory[YPI_PATH_MAX];
+    if (path == NULL)
+        return YP_OK;
+    ypi_directory_of(directory, path);
+    return access(directory, W_OK) == 0
+               ? YP_OK
+               : yp_set_error(YP_IO, "%s: cannot be made: %s", path, strerror(errno));
+}
+
 /* The weights with the best validation loss. */
 static enum yp_status save(const struct training *t)
 {
@@ -173,9 +195,18 @@ static enum yp_status save(const struct training *t)
 
 static enum yp_status run(struct training *t)
 {
-    enum yp_status status = open_data(t);
+    enum yp_status status = check_place(t->r->save);
+    if (status == YP_OK)
+        status = check_place(t->r->checkpoint);
+    if (status == YP_OK)
+        status = open_data(t);
     if (status == YP_OK)
         status = open_trainer(t);
+    if (status == YP_OK && train_part_items(t->train, TRAIN_VALIDATION).count == 0)
+        status = yp_set_error(YP_INVALID,
+                              "%s: has no graph for validation: must have plays of more than %zu "
+                              "frames for it and for training",
+                              t->r->data, t->o.history + 1 + t->o.future);
     if (status == YP_OK)
         status = open_log(t);
     if (status == YP_OK && !t->r->quiet)
@@ -184,7 +215,14 @@ static enum yp_status run(struct training *t)
                train_part_items(t->train, TRAIN_VALIDATION).count);
     if (status == YP_OK)
         status = train_run(t->train, 0);
-    return status == YP_OK && t->r->save != NULL ? save(t) : status;
+    if (status == YP_OK && t->r->save != NULL && t->finite)
+        status = save(t);
+    if (status == YP_OK && t->diverged)
+        status = yp_set_error(YP_INVALID,
+                              "%s: the loss is not finite any more: must be trained "
+                              "with a --lr below %g, or from other weights",
+                              t->r->data, t->r->lr);
+    return status;
 }
 
 int ypi_graph_train(const struct ypi_graph_request *request)
@@ -200,5 +238,7 @@ int ypi_graph_train(const struct ypi_graph_request *request)
     if (status == YP_OK)
         return ypi_flush();
     ypi_file_error();
+    if (t.diverged && status == YP_INVALID)
+        return YPI_COMMAND_NOTHING;
     return status == YP_INVALID ? YPI_COMMAND_USAGE : YPI_COMMAND_FILE;
 }
