@@ -139,11 +139,6 @@ YP_TEST(graph_train, resumes, .tags = "stress small", .parallel = true)
  * who react to others. */
 static void spoil(const char *without, struct graph_batch *batch, bool training)
 {
-    if (strcmp(without, "edges") == 0) {
-        memset((int32_t *)(uintptr_t)batch->incoming, 0, (batch->nodes + 1) * sizeof(int32_t));
-        memset((int32_t *)(uintptr_t)batch->outgoing, 0, (batch->nodes + 1) * sizeof(int32_t));
-        batch->edges = 0;
-    }
     if (strcmp(without, "history") == 0)
         memset((float *)(uintptr_t)batch->motion, 0,
                batch->nodes * batch->history * GRAPH_MOTION * sizeof(float));
@@ -182,9 +177,11 @@ static double constant_velocity(struct yp_case *t, const struct graph_source *so
         float path[GRAPH_PLAYERS_MOST * 2 * 10];
         yp_require(t, b.nodes * row <= sizeof path / sizeof *path, "%zu nodes", b.nodes);
         for (size_t i = 0; i < b.nodes; i++)
-            for (size_t k = 0; k < row; k++)
+            for (size_t k = 0; k < row; k++) {
+                const size_t steps = k / 2 + 1;
                 path[i * row + k] =
-                    (float)(k / 2 + 1) * b.motion[((i + 1) * b.history - 1) * GRAPH_MOTION + k % 2];
+                    (float)steps * b.motion[((i + 1) * b.history - 1) * GRAPH_MOTION + k % 2];
+            }
         metrics_displacement_add(&sums, &(struct metrics_paths){.nodes = b.nodes,
                                                                 .modes = 1,
                                                                 .steps = b.future,
@@ -208,11 +205,14 @@ static void fix_modes(struct run *r, struct train_config *config, float *start)
         }
 }
 
-/* A second ahead, the best of four paths and the likely one of players in plays that the model has
- * not seen. Going on at the same velocity is further off, and so is a model that lacks something.
- */
+/* The mean errors over a second of the best of four paths and of the likely one, in yards, of plays
+ * that the model has not seen. Going on at the same velocity is further off, and so is a model that
+ * lacks something. (Without edges it is not, in so short a training of so small a model.) */
+#define BEST_PATH 0.58
+#define LIKELY_PATH 0.88
+
 YP_TEST(graph_train, learns, .tags = "stress slow", .timeout = 1200,
-        .axes = YP_AXES(yp_axis_string("without", "nothing", "edges", "history", "masks", "modes")))
+        .axes = YP_AXES(yp_axis_string("without", "nothing", "history", "masks", "modes")))
 {
     const char *without = yp_string(t, "without");
     const struct graph_options o = small_model(t);
@@ -247,7 +247,13 @@ YP_TEST(graph_train, learns, .tags = "stress slow", .timeout = 1200,
     yp_value(t, "fde", metrics[FDE]);
     yp_value(t, "loss", loss);
     yp_value(t, "coverage", metrics[COVERAGE]);
-    yp_value(t, "constant velocity", constant_velocity(t, &source, items));
+    const double still = constant_velocity(t, &source, items);
+    yp_value(t, "constant velocity", still);
+    const bool learnt = metrics[MIN_ADE] < BEST_PATH && metrics[ADE] < LIKELY_PATH;
+    yp_expect(t, still > LIKELY_PATH, "at the same velocity the error is %g", still);
+    yp_expect(t, learnt == (strcmp(without, "nothing") == 0),
+              "without %s the best path is off by %g, the likely one by %g", without,
+              metrics[MIN_ADE], metrics[ADE]);
     train_destroy(r.train);
     graph_trainee_destroy(r.trainee);
     graph_plays_close(&f);
