@@ -1085,7 +1085,8 @@ static enum yp_status trajectory_terms(struct yp_device *device, const struct nn
     LAUNCH_ELEMENTS(trajectory_terms_kernel, job->n, "trajectory_terms");
 }
 
-static enum yp_status trajectory_terms_vjp(struct yp_device *device, const struct nn_cuda_mixture *job)
+static enum yp_status trajectory_terms_vjp(struct yp_device *device,
+                                           const struct nn_cuda_mixture *job)
 {
     LAUNCH_ELEMENTS(trajectory_terms_vjp_kernel, job->n, "trajectory_terms's vjp");
 }
@@ -1105,7 +1106,8 @@ static enum yp_status mixture_head(struct yp_device *device, const struct nn_cud
     LAUNCH_ELEMENTS(mixture_head_kernel, 5 * job->n, "mixture_head");
 }
 
-static enum yp_status mixture_head_vjp(struct yp_device *device, const struct nn_cuda_mixture_head *job)
+static enum yp_status mixture_head_vjp(struct yp_device *device,
+                                       const struct nn_cuda_mixture_head *job)
 {
     if (job->draw == NULL)
         return YP_OK;
