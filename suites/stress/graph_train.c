@@ -211,7 +211,7 @@ static void fix_modes(struct run *r, struct train_config *config, float *start)
 #define BEST_PATH 0.58
 #define LIKELY_PATH 0.88
 
-YP_TEST(graph_train, learns, .tags = "stress slow", .timeout = 1200,
+YP_TEST(graph_train, learns, .tags = "stress medium slow", .timeout = 1200,
         .axes = YP_AXES(yp_axis_string("without", "nothing", "history", "masks", "modes")))
 {
     const char *without = yp_string(t, "without");

@@ -512,7 +512,7 @@ YPK_KERNEL(segment_rows_kernel, struct nn_cuda_segment_attention, job, THREADS)
     segment_row_slope(&job, at);
 }
 
-/* -- mixtures ------------------------------------------------------------------------------- */
+/* -- mixtures: where the bound says one block, the compiler would else spill registers ------ */
 
 YPK_KERNEL(mixture_nll_kernel, struct nn_cuda_mixture, job, THREADS)
 {
@@ -520,13 +520,13 @@ YPK_KERNEL(mixture_nll_kernel, struct nn_cuda_mixture, job, THREADS)
     likelihood_f32(&job, i);
 }
 
-YPK_KERNEL(mixture_nll_vjp_kernel, struct nn_cuda_mixture, job, THREADS)
+YPK_KERNEL(mixture_nll_vjp_kernel, struct nn_cuda_mixture, job, THREADS, 1)
 {
     EVERY_ELEMENT(i, job.n)
     likelihood_vjp_f32(&job, i);
 }
 
-YPK_KERNEL(trajectory_terms_kernel, struct nn_cuda_mixture, job, THREADS)
+YPK_KERNEL(trajectory_terms_kernel, struct nn_cuda_mixture, job, THREADS, 1)
 {
     EVERY_ELEMENT(i, job.n)
     terms_f32(&job, i, false);
