@@ -40,7 +40,7 @@ struct data_cache_options {
     data_cache_make *make;
     void *arg;   /* of make */
     int threads; /* that make records, 1 and more */
-    /* In the order of records, some five times a second and at the end; NULL: nobody is told. */
+    /* In the order of records, some five times a second and at the end; NULL: not called. */
     void (*progress)(void *arg, size_t done, size_t records, double seconds_left);
     void *progress_arg;
 };

@@ -19,15 +19,16 @@ struct graph_caching {
     enum graph_cache where;
     const char *path; /* of the file; NULL: graphs.cache in the directory of the plays */
     int threads;      /* that make graphs, 1 and more */
-    /* Is told why a file is made again, and how far its making is. NULL: nobody is. */
+    /* `tell` gets the reason why a file is made again, `progress` how many graphs are made. NULL:
+     * not called. */
     void (*tell)(void *arg, const char *text);
     void (*progress)(void *arg, size_t done, size_t graphs, double seconds_left);
     void *arg; /* of both */
 };
 
-/* Makes all graphs, or opens the file that has them: it is of the same plays, rules and version of
- * this code, or it is made again, and somebody is told why. A record that turns out to be damaged
- * when it is read has the file made again, too. Once for a data set. */
+/* Opens the file of graphs, or makes all graphs. A file of other plays, other rules or another
+ * version of this code is made again, and so is one with a damaged record, as soon as that record
+ * is read; caching->tell gets the reason. Call it once for a data set. */
 enum yp_status graph_data_keep(struct graph_data *data, const struct graph_caching *caching);
 
 /* A data set of the files of a directory (tracks.h). With a file of graphs that is good, plays are

@@ -30,8 +30,8 @@ enum {
 /* Some graphs, one behind the other; nothing is padded. Nodes of a graph are neighbours in all
  * arrays. An edge j -> i connects nodes of one graph. Edges are sorted twice: by the node where
  * they end (`incoming`, with features) and by the node where they begin (`outgoing`), within a node
- * by the other end. All arrays are on the host, dense, the last axis fastest, and belong to whoever
- * fills the batch. */
+ * by the other end. All arrays are on the host and dense, the last axis fastest. The code that
+ * fills the batch owns them. */
 struct graph_batch {
     size_t graphs, nodes, edges;
     size_t history, future; /* steps of each */

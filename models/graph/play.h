@@ -13,8 +13,8 @@ enum {
     GRAPH_FRAMES_MOST = 65536,
 };
 
-/* The arrays belong to whoever fills them. Where a player is not present, the values of that frame
- * mean nothing. */
+/* The code that fills the arrays owns them. Where a player is not present, the values of that frame
+ * are not read. */
 struct graph_play {
     int64_t game, play; /* its name in the source of the data */
     size_t frames, players;

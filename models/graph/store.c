@@ -358,8 +358,8 @@ static struct graph_store *create(struct yp_device *device, const struct graph_c
     return s;
 }
 
-/* After a cache could not be opened: whether one is to be made. Why is told, but where there just
- * is none. */
+/* Whether a cache that could not be opened is to be made. Reports the reason, unless the file is
+ * simply missing. */
 static bool is_to_be_made(const struct graph_store *s)
 {
     if (yp_last_status() == YP_INVALID) {

@@ -20,8 +20,8 @@
 struct graph_reading {
     int week;           /* this one alone; 0: all there are */
     bool skip_bad_rows; /* else the first one ends the reading */
-    /* Is told of bad rows, with file and line: of the first ten of a file, and of how many there
-     * were. NULL: nobody is. */
+    /* Gets a message for each of the first ten bad rows of a file, with file and line, and then
+     * their number. NULL: not called. */
     void (*tell)(void *arg, const char *text);
     void *arg;
 };

@@ -94,7 +94,7 @@ static void time_passes(struct yp_case *t, double percent, double *seconds)
 }
 
 /* Between the two densities around it the time of the sparse product is taken to be a line. */
-YP_TEST(sparse, break_even, .tags = "perf small",
+YP_TEST(sparse, break_even, .tags = "perf medium",
         .budgets = YP_BUDGETS(yp_min_value("forward", 2), yp_max_value("forward", 80),
                               yp_min_value("gradient by values", 2),
                               yp_max_value("gradient by values", 80),

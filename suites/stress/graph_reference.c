@@ -111,14 +111,14 @@ static bool is_rounding(const struct reference *r, const char *name)
 YP_TEST(graph_reference, of, .tags = "stress small", .parallel = true,
         .budgets = YP_BUDGETS(
             REFERENCE_BUDGETS("what the graph trajectory model says of itself beside PyTorch"),
-            yp_max_value("losses error", 5e-5), yp_max_value("gradient error", 5e-5)),
+            yp_max_value("losses error", 1e-6), yp_max_value("gradient error", 2e-5)),
         .axes = YP_AXES(yp_axis_string("variant", "expected", "all_terms")))
 {
     static struct reference r;
     r = (struct reference){.model = "graph",
                            .variant = yp_string(t, "variant"),
                            .all = strcmp(yp_string(t, "variant"), "expected") == 0,
-                           .plain = 2e-4,
+                           .plain = 5e-5,
                            .run = run,
                            .is_rounding = is_rounding};
     reference_check(t, &r);
