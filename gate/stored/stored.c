@@ -42,31 +42,37 @@ static long runs_back(const char *word)
                                                                                          : -1;
 }
 
-/* Of those that can be compared: `more` stands behind that, with `parameter` as ?1. */
-static cJSON *select_runs(sqlite3 *db, const char *more, const char *parameter)
+/* Where a word is looked for. */
+struct search {
+    sqlite3 *db;
+    bool every; /* also among runs that cannot be compared */
+};
+
+/* `more` stands behind what chooses the runs, with `parameter` as ?1. */
+static cJSON *select_runs(struct search in, const char *more, const char *parameter)
 {
-    char *sql = ypi_format("%s%s%s", RUN_COLUMNS, YPI_NORMAL_RUN, more);
-    cJSON *rows = ypi_store_rows(db, sql, parameter != NULL, &parameter);
+    char *sql = ypi_format("%s%s%s", RUN_COLUMNS, in.every ? "1" : YPI_NORMAL_RUN, more);
+    cJSON *rows = ypi_store_rows(in.db, sql, parameter != NULL, &parameter);
     free(sql);
     return rows;
 }
 
-static cJSON *newest(sqlite3 *db, long back)
+static cJSON *newest(struct search in, long back)
 {
     char limit[64];
     snprintf(limit, sizeof limit, NEWEST_FIRST " LIMIT 1 OFFSET %ld", back);
-    return select_runs(db, limit, NULL);
+    return select_runs(in, limit, NULL);
 }
 
 /* With those that begin with the same digits. */
-static cJSON *of_uuid(sqlite3 *db, const char *digits)
+static cJSON *of_uuid(struct search in, const char *digits)
 {
-    return select_runs(db, " AND substr(run.id, 1, length(?1)) = ?1" NEWEST_FIRST, digits);
+    return select_runs(in, " AND substr(run.id, 1, length(?1)) = ?1" NEWEST_FIRST, digits);
 }
 
-static cJSON *of_commit(sqlite3 *db, const char *digits, bool dirty)
+static cJSON *of_commit(struct search in, const char *digits, bool dirty)
 {
-    return select_runs(db,
+    return select_runs(in,
                        dirty ? " AND substr(\"commit\", 1, length(?1)) = ?1 AND dirty" NEWEST_FIRST
                              : " AND substr(\"commit\", 1, length(?1)) = ?1 AND NOT"
                                " coalesce(dirty, 0)" NEWEST_FIRST,
@@ -84,27 +90,28 @@ static bool all_alike(const cJSON *rows, const char *column)
     return true;
 }
 
-static enum yp_status none(const char *word, sqlite3 *db)
+/* `file`: the name of one would have been right, too. */
+static enum yp_status none(const char *word, sqlite3 *db, bool file)
 {
     return yp_set_error(YP_INVALID,
                         "%s: %s has no such run that can be compared; wanted are a run's UUID or a "
                         "commit's hash (%d digits at least), 'last', 'last~1', a revision that git "
-                        "knows, with '-dirty' behind it for runs with uncommitted changes, or the "
-                        "file of another history",
-                        word, sqlite3_db_filename(db, "main"), DIGITS_LEAST);
+                        "knows, with '-dirty' behind it for runs with uncommitted changes%s",
+                        word, sqlite3_db_filename(db, "main"), DIGITS_LEAST,
+                        file ? ", or the file of another history" : "");
 }
 
 /* The rows of the commit that `word` means. NULL with the error set. */
-static cJSON *rows_of_commit(sqlite3 *db, const char *word)
+static cJSON *rows_of_commit(struct search in, const char *word)
 {
     size_t length = strlen(word);
     bool dirty = length > 6 && strcmp(word + length - 6, "-dirty") == 0;
     char *name = ypi_format("%.*s", (int)(dirty ? length - 6 : length), word);
-    cJSON *rows = is_hexadecimal(name) ? of_commit(db, name, dirty) : cJSON_CreateArray();
+    cJSON *rows = is_hexadecimal(name) ? of_commit(in, name, dirty) : cJSON_CreateArray();
     if (rows != NULL && rows->child == NULL) {
         char *commit = ypi_gate_commit(".", name);
         cJSON_Delete(rows);
-        rows = of_commit(db, commit != NULL ? commit : "no hash", dirty);
+        rows = of_commit(in, commit != NULL ? commit : "no hash", dirty);
         free(commit);
     } else if (rows != NULL && !all_alike(rows, "commit")) {
         (void)yp_set_error(YP_INVALID, "%s: more than one commit begins so", word);
@@ -116,14 +123,12 @@ static cJSON *rows_of_commit(sqlite3 *db, const char *word)
 }
 
 /* NULL with the error set. */
-static cJSON *rows_of(sqlite3 *db, const char *word)
+static cJSON *rows_of(struct search in, const char *word)
 {
-    if (is_file(word))
-        return select_runs(db, NEWEST_FIRST, NULL);
     if (runs_back(word) >= 0)
-        return newest(db, runs_back(word));
-    cJSON *runs = is_hexadecimal(word) ? of_uuid(db, word) : cJSON_CreateArray();
-    cJSON *commit = runs != NULL ? rows_of_commit(db, word) : NULL;
+        return newest(in, runs_back(word));
+    cJSON *runs = is_hexadecimal(word) ? of_uuid(in, word) : cJSON_CreateArray();
+    cJSON *commit = runs != NULL ? rows_of_commit(in, word) : NULL;
     if (commit != NULL && runs->child != NULL && (commit->child != NULL || runs->child->next)) {
         (void)yp_set_error(YP_INVALID, "%s: %s begins so", word,
                            commit->child != NULL ? "a run and a commit" : "more than one run");
@@ -163,17 +168,33 @@ static void clear_run(struct ypi_stored_run *r)
     free(r->options);
 }
 
-enum yp_status ypi_stored_find(const char *word, const char *history, struct ypi_stored *out)
+/* Takes over the rows that were found; NULL has the error set. */
+static enum yp_status take_found(const char *word, sqlite3 *db, cJSON *rows, struct ypi_stored *out)
 {
-    *out = (struct ypi_stored){.db = ypi_store_open(is_file(word) ? word : history)};
-    cJSON *rows = out->db != NULL ? rows_of(out->db, word) : NULL;
     if (rows == NULL)
         return yp_last_status();
-    enum yp_status status = rows->child != NULL ? YP_OK : none(word, out->db);
+    enum yp_status status = rows->child != NULL ? YP_OK : none(word, db, out->db != NULL);
     if (status == YP_OK)
         take(out, rows);
     cJSON_Delete(rows);
     return status;
+}
+
+enum yp_status ypi_stored_find(const char *word, const char *history, struct ypi_stored *out)
+{
+    const bool file = is_file(word);
+    *out = (struct ypi_stored){.db = ypi_store_open(file ? word : history)};
+    if (out->db == NULL)
+        return yp_last_status();
+    const struct search in = {.db = out->db};
+    return take_found(word, out->db, file ? select_runs(in, NEWEST_FIRST, NULL) : rows_of(in, word),
+                      out);
+}
+
+enum yp_status ypi_stored_find_in(sqlite3 *db, const char *word, bool every, struct ypi_stored *out)
+{
+    *out = (struct ypi_stored){0};
+    return take_found(word, db, rows_of((struct search){db, every}, word), out);
 }
 
 enum yp_status ypi_stored_of_run(const char *run, const char *history, struct ypi_stored *out)

@@ -20,7 +20,7 @@ struct ypi_stored_run {
 
 /* Runs whose samples are those of the work (YPI_NORMAL_RUN), and the history that they are in. */
 struct ypi_stored {
-    sqlite3 *db;
+    sqlite3 *db;                 /* NULL: the caller has it */
     struct ypi_stored_run *runs; /* newest first */
     int run_count;
     char *commit; /* the one that all of them have; "" where they differ or have none */
@@ -34,6 +34,10 @@ struct ypi_stored {
  * nearest. YP_INVALID with yp_last_error() set where the word means none or more than one thing;
  * YP_IO where a history cannot be read. *out is to be cleared in any case. */
 enum yp_status ypi_stored_find(const char *word, const char *history, struct ypi_stored *out);
+/* The same in a history that is open, and stays the caller's; a word for a file is none. With
+ * `every` also runs whose samples are not those of the work. */
+enum yp_status ypi_stored_find_in(sqlite3 *db, const char *word, bool every,
+                                  struct ypi_stored *out);
 /* The run of that whole UUID, whatever it is; none where it is not there. */
 enum yp_status ypi_stored_of_run(const char *run, const char *history, struct ypi_stored *out);
 void ypi_stored_clear(struct ypi_stored *stored);

@@ -21,14 +21,24 @@ struct ypi_content_request {
 /* Sections of a report, in this order. */
 enum ypi_section { YPI_FAILED, YPI_UNDECIDED, YPI_CHANGED, YPI_PASSED, YPI_SKIPPED, YPI_SECTIONS };
 
-/* One figure of a case beside that of the run compared with. A ratio is now over before; its
- * interval is that of base/numbers/ratio.h, NaN where samples are missing. */
+/* One figure of a case that differs from that of the run compared with, by the rules of `yieldpoint
+ * compare` (docs/gate.md): a time only where it is surely slower or faster by more than the
+ * threshold, the error rate being that of the whole report; other figures exactly. */
 struct ypi_change {
-    const char *what; /* "outcome", "time", "memory", "allocations", "value", "hash", "error" */
-    const char *name; /* of the measurement or value; "" for others */
-    double before, now, ratio, low, high; /* in seconds, bytes, the value's unit; NaN: no number */
-    const char *before_text, *now_text;   /* of outcomes and hashes; NULL: figures */
-    bool better, worse;                   /* neither: another value without a direction */
+    /* "outcome", "time", "share" (a time by its share of its bound, where the machines differ),
+     * "memory", "allocations", "instructions", "value", "error", "hash" */
+    const char *what;
+    /* Of the measurement or value; "host", "device" or "resident" of memory; "" for others. */
+    const char *name;
+    const char *word; /* "slower", "faster", "more", "less", "broken", "mended", "changed", "only in
+                         base", "only in head" */
+    const char *unit; /* of a value; "" where there is none */
+    double before, now; /* in seconds, bytes, the value's unit; NaN: no number */
+    /* Now over before (of shares the other way round, so that above 1 is slower) and the interval
+     * of base/numbers/ratio.h; NaN where there is none: only times and shares have an interval. */
+    double ratio, low, high;
+    const char *before_text, *now_text; /* of outcomes and hashes; NULL: figures */
+    bool better, worse;                 /* neither: another value without a direction */
 };
 
 /* Texts belong to the content and stay until it is freed. */
@@ -40,9 +50,11 @@ struct ypi_report_case {
     enum ypi_section section;
     const struct ypi_change *changes;
     size_t change_count;
-    /* Its results on the same machine up to this one, oldest first, at most `past` of them: an
-     * array of {result, run, began, commit, dirty, outcome, peak, measurements: [{name, median,
-     * low, high}]}; times in seconds, memory in bytes. */
+    /* Its results on the same machine and with the same options up to this one, oldest first, at
+     * most `past` of them: an array of {result, run, began, commit, dirty, outcome, peak,
+     * measurements: [{name, median, low, high}]}; times in seconds, memory in bytes (`peak`: of the
+     * device where the case has one). There after ypi_content_document() for this case, until its
+     * next call; NULL else: it would be too much for ten thousand cases. */
     const cJSON *past;
 };
 
@@ -54,6 +66,12 @@ struct ypi_content {
     const struct ypi_report_case *list;
     size_t count;
     size_t of_section[YPI_SECTIONS];
+    /* Chosen cases that the run compared with has and the reported ones do not. */
+    const char *const *gone;
+    size_t gone_count;
+    double threshold, error;  /* of times: 0.03 is 3 %; false alarms in the whole report */
+    const char *const *notes; /* on the comparison as a whole, a sentence each */
+    size_t note_count;
 };
 
 /* Owned by the caller. NULL with *right false after telling stderr what is malformed or which run
@@ -62,6 +80,6 @@ struct ypi_content *ypi_content_load(sqlite3 *db, const struct ypi_content_reque
                                      bool *right);
 void ypi_content_free(struct ypi_content *content);
 
-/* The document of a case's result, as ypi_document_of_result() makes it, with samples. Owned by the
- * caller. NULL with yp_last_error() set. */
-cJSON *ypi_content_document(const struct ypi_content *content, size_t at);
+/* The document of a case's result, as ypi_document_of_result() makes it, with samples; and the
+ * case's past. Owned by the caller. NULL with yp_last_error() set. */
+cJSON *ypi_content_document(struct ypi_content *content, size_t at);
