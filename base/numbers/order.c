@@ -129,3 +129,29 @@ bool ypi_orders_fit(const struct ypi_growth_points *points, struct ypi_orders *o
     }
     return true;
 }
+
+/* The slope is a weighted sum of the y, so it is farthest off when each median lies at that end of
+ * its interval where the weight's sign has it; the scatter about the line may be wider still. */
+struct ypi_exponent ypi_exponent_fit(const struct ypi_growth_points *p)
+{
+    struct ypi_line line = ypi_line(p->x, p->y, p->count);
+    double mean = 0;
+    double square = 0;
+    for (size_t i = 0; i < p->count; i++)
+        mean += p->x[i] / (double)p->count;
+    for (size_t i = 0; i < p->count; i++)
+        square += (p->x[i] - mean) * (p->x[i] - mean);
+    double low = line.slope;
+    double high = line.slope;
+    for (size_t i = 0; i < p->count; i++) {
+        double weight = (p->x[i] - mean) / square;
+        if (weight > 0) {
+            low -= weight * p->down[i];
+            high += weight * p->up[i];
+        } else if (weight < 0) {
+            low += weight * p->up[i];
+            high -= weight * p->down[i];
+        }
+    }
+    return (struct ypi_exponent){line.slope, fmin(low, line.low), fmax(high, line.high)};
+}

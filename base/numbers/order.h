@@ -1,4 +1,5 @@
-/* Which order of growth times follow: O(1), O(log N), O(N), O(N log N), O(N^2) or O(N^3). */
+/* How times grow: by which power of N, or in which order, O(1), O(log N), O(N), O(N log N), O(N^2)
+ * or O(N^3). */
 #pragma once
 
 #include <stdbool.h>
@@ -16,6 +17,13 @@ struct ypi_growth_points {
     const double *x, *y, *down, *up;
     size_t count;
 };
+
+/* The exponent b of time = c N^b with its interval: the slope of ypi_line() through the points,
+ * wider where the points' own intervals leave more open. All NaN where ypi_line() has none. */
+struct ypi_exponent {
+    double value, low, high;
+};
+struct ypi_exponent ypi_exponent_fit(const struct ypi_growth_points *points);
 
 struct ypi_order {
     double coefficient, low, high; /* seconds, of f(N), with log to base 2; at 99 % */

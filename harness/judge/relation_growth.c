@@ -75,30 +75,11 @@ static int distinct(const double *x, int count)
     return found;
 }
 
-/* The slope is a weighted sum of the y, so it is farthest off when each median lies at that end of
- * its interval where the weight's sign has it; the scatter about the line may be wider still. */
 static struct ypi_spread exponent_of(const struct series *s)
 {
-    struct ypi_line line = ypi_line(s->x, s->y, (size_t)s->count);
-    double mean = 0;
-    double square = 0;
-    for (int i = 0; i < s->count; i++)
-        mean += s->x[i] / s->count;
-    for (int i = 0; i < s->count; i++)
-        square += (s->x[i] - mean) * (s->x[i] - mean);
-    double low = line.slope;
-    double high = line.slope;
-    for (int i = 0; i < s->count; i++) {
-        double weight = (s->x[i] - mean) / square;
-        if (weight > 0) {
-            low -= weight * s->down[i];
-            high += weight * s->up[i];
-        } else if (weight < 0) {
-            low += weight * s->up[i];
-            high -= weight * s->down[i];
-        }
-    }
-    return ypi_spread_of(line.slope, fmin(low, line.low), fmax(high, line.high));
+    const struct ypi_growth_points points = {s->x, s->y, s->down, s->up, (size_t)s->count};
+    struct ypi_exponent found = ypi_exponent_fit(&points);
+    return ypi_spread_of(found.value, found.low, found.high);
 }
 
 /* The orders that are not refuted, and the best of them. */

@@ -198,3 +198,41 @@ Test(order, reach)
     cr_expect(ypi_order_reach(wide, 6, LINEAR, SQUARE, 0.05) < 0.05);
     cr_expect_eq(ypi_order_reach(wide, 2, LINEAR, SQUARE, 0.05), INFINITY);
 }
+
+/* Planted: times c N^b that no noise touches have the exponent b; each point's own interval opens
+ * that of b, and scatter about the line opens it too. */
+Test(order, exponent)
+{
+    double some[4] = {0.1, 0.1, 0.1, 0.1};
+    const double scatter[4] = {0.05, -0.05, -0.05, 0.05};
+    for (int i = 0; i < 4; i++) {
+        x[i] = log(100 << i);
+        y[i] = log(3e-9) + 1.75 * x[i];
+    }
+    struct ypi_growth_points points = {x, y, none, none, 4};
+    struct ypi_exponent found = ypi_exponent_fit(&points);
+    cr_expect_float_eq(found.value, 1.75, 1e-12);
+    cr_expect_float_eq(found.high - found.low, 0, 1e-12);
+
+    /* sum |x - mean| / sum (x - mean)^2 = 4 / (5 log 2), times 0.1 */
+    points.down = points.up = some;
+    found = ypi_exponent_fit(&points);
+    cr_expect_float_eq(found.value, 1.75, 1e-12);
+    cr_expect_float_eq(found.low, 1.75 - 0.08 / M_LN2, 1e-12);
+    cr_expect_float_eq(found.high, 1.75 + 0.08 / M_LN2, 1e-12);
+    points.up = none;
+    found = ypi_exponent_fit(&points);
+    cr_expect_float_eq(found.high, 1.75 + 0.04 / M_LN2, 1e-12);
+
+    /* Student's t at 99 % of 2 degrees, 9.925, times sqrt(0.01 / 2 / (5 log^2 2)). */
+    points.down = points.up = none;
+    for (int i = 0; i < 4; i++)
+        y[i] += scatter[i];
+    found = ypi_exponent_fit(&points);
+    cr_expect_float_eq(found.value, 1.75, 1e-12);
+    cr_expect_float_eq(found.high - 1.75, 9.9248 * sqrt(0.001) / M_LN2, 1e-4);
+
+    points.count = 2;
+    found = ypi_exponent_fit(&points);
+    cr_expect(isnan(found.value) && isnan(found.low) && isnan(found.high));
+}
