@@ -32,7 +32,7 @@ ARROWS = {
     "harness/criterion": ["harness/run/plan.h", "harness/message/job.h", *VOCABULARY],
     "harness/judge": ["harness/measure/noise.h", "harness/measure/count/counters.h", *VOCABULARY],
     "harness/record": ["harness/collect/collect.h", "harness/collect/sources.h", *VOCABULARY],
-    "harness/history": ["harness/record", "harness/collect/select.h", "harness/measure/noise.h", *VOCABULARY],
+    "harness/history": ["harness/message/channel.h", "harness/message/case_list.h", "harness/record", "harness/collect/select.h", "harness/measure/noise.h", *VOCABULARY],
     "harness/baseline": ["harness/history", "harness/record", "harness/collect", "harness/measure/noise.h", *VOCABULARY],
     "harness/report": ["harness/record", "harness/collect", *VOCABULARY],
     "harness/driver": ["harness/report", "harness/baseline/baseline.h", "harness/history", "harness/record", "harness/judge", "harness/criterion", "harness/run",

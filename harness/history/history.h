@@ -117,6 +117,30 @@ cJSON *ypi_cases_load(sqlite3 *db, const struct ypi_selection *selection, bool *
 cJSON *ypi_named(sqlite3 *db, const char *word, const char **as);
 /* Tells stderr that `rows` are none, or too many. */
 void ypi_print_not_named(const char *word, const cJSON *rows, const char *as);
+
+/* -- runs that are going on ----------------------------------------------------------------------
+ */
+
+/* What can be seen of a run's directory beside the history. Looking changes nothing in it. */
+enum ypi_run_life {
+    YPI_RUN_WITHOUT, /* it has none: the run is over, or it was never here */
+    YPI_RUN_DEAD,    /* nobody holds it: the run was killed */
+    YPI_RUN_ALIVE,
+    YPI_RUN_CLOSED, /* another user's */
+};
+enum ypi_run_life ypi_run_life(const char *history, const char *run);
+
+/* The cases of a run in its order: an array of {device, id}, a repeated case several times. Owned
+ * by the caller; NULL: they cannot be read. */
+cJSON *ypi_run_plan(const char *history, const char *run);
+
+/* The cases that have a process now: an array of {number (in the plan, from 1), pid (0: it begins),
+ * seconds (since its setup began), stage: "setup", "body", "teardown" or "", failures,
+ * measurements:
+ * [{name, unit, items, flops, bytes, median, count}] (those that are over)}. Owned by the caller.
+ */
+cJSON *ypi_run_now(const char *history, const char *run);
+
 /* -- histories put together, and made smaller -------------------------------------------------- */
 
 struct ypi_imported {

@@ -301,6 +301,7 @@ struct ypi_noise ypi_noise_between(const struct ypi_noise_mark *begin,
         .frequency_least = lesser(begin->frequency_least, end->frequency_least),
         .hot = since(begin->hot, end->hot),
         .processors = end->processors,
+        .began = ypi_wall_clock() - (ypi_now() - begin->at),
     };
 }
 

@@ -276,6 +276,9 @@ static bool read_stage(struct reader *reader, const char *bytes)
     if (reader->report.staged && reader->report.stage < YPI_STAGE_DONE)
         *spent[reader->report.stage] = stage.at - reader->entered;
     reader->entered = stage.at;
+    reader->report.entered = stage.at;
+    if (!reader->report.staged)
+        reader->report.began = stage.at;
     reader->report.staged = true;
     reader->report.stage = stage.stage;
     return true;

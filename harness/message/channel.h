@@ -34,6 +34,7 @@ struct ypi_report {
     struct ypi_addresses addresses;
     bool staged; /* a stage was sent */
     enum ypi_stage_name stage;
+    double began, entered; /* monotonic seconds: the first stage, the last one; 0: none */
     bool skipped, ended, exited;
 };
 struct ypi_report ypi_channel_read(const char *path, struct ypi_result *result);

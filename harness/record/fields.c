@@ -337,6 +337,7 @@ const struct ypi_field ypi_noise_fields[] = { /* NULL: the kernel, or the device
     NOISE(REAL, "frequency_least", frequency_least),
     NOISE(REAL, "hot", hot),
     NOISE(INT, "processors", processors),
+    NOISE(REAL, "began", began), /* since 1970, of the samples */
     DEVICE(BOOL, "gpu held", on_device.held),
     DEVICE(REAL, "gpu opening", on_device.opening),
     DEVICE(REAL, "gpu launching", on_device.launching),

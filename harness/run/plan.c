@@ -190,9 +190,10 @@ enum yp_status ypi_plan_make(struct ypi_plan *plan, struct ypi_collection *c, in
         for (int repeat = 0; repeat < runs_of(c->cases[i], o); repeat++) {
             c->cases[i]->repeat = repeat;
             make_item(&plan->items[number], c->cases[i], number + 1, plan, o);
+            ypi_case_list_add(&plan->cases, c->cases[i]->device, c->cases[i]->id);
             number++;
         }
-    return YP_OK;
+    return ypi_case_list_write(&plan->cases, plan->directory);
 }
 
 void ypi_plan_clear(struct ypi_plan *plan)
@@ -220,6 +221,7 @@ void ypi_plan_clear(struct ypi_plan *plan)
         close(plan->memory);
     free(plan->directory);
     free(plan->libraries);
+    free(ypi_text_take(&plan->cases));
 }
 
 void ypi_plan_keep_directory(struct ypi_plan *plan)
@@ -239,6 +241,7 @@ void ypi_plan_keep_directory(struct ypi_plan *plan)
         close(plan->directory_fd);
     plan->directory_fd = fd;
     (void)ypi_libraries_write(plan->libraries, plan->directory);
+    (void)ypi_case_list_write(&plan->cases, plan->directory);
 }
 
 struct ypi_report ypi_item_read(const struct ypi_item *item, struct ypi_result *result)

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "base/system/process.h"
+#include "base/text/text.h"
 #include "harness/collect/collect.h"
+#include "harness/message/case_list.h"
 #include "harness/message/channel.h"
 #include "harness/message/job.h"
 
@@ -56,11 +58,12 @@ struct ypi_item {
 struct ypi_plan {
     struct ypi_item *items;
     int count;
-    char *directory;  /* of channels and outputs; removed at the end */
-    int directory_fd; /* locked as long as the run lives */
-    char *libraries;  /* that the run began with */
-    int memory;       /* shared with the cases, see channel_memory.h; -1: none */
-    char *cgroup;     /* that bounds the number of processes; NULL: none */
+    char *directory;       /* of channels and outputs; removed at the end */
+    int directory_fd;      /* locked as long as the run lives */
+    char *libraries;       /* that the run began with */
+    struct ypi_text cases; /* what the file for onlookers holds: see case_list.h */
+    int memory;            /* shared with the cases, see channel_memory.h; -1: none */
+    char *cgroup;          /* that bounds the number of processes; NULL: none */
 };
 
 /* How many items the first `selected` cases make: `repeat` each, one of a fixture. */

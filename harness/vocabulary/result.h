@@ -129,6 +129,7 @@ struct ypi_noise {
     double frequency, frequency_least; /* Hz: before and after, mean and least of the processors */
     double hot;                        /* thermal throttling events of the processors */
     int processors;                    /* that it may use */
+    double began;                      /* seconds since 1970 */
 };
 
 /* What the accelerator reported of itself while it was measured; NaN: it did not. */

@@ -1,9 +1,10 @@
 /* A report's cases as a trace in the Chrome format, for Perfetto or chrome://tracing: a process row
- * for each case at its true time, and on it the case, its measurements, phases, samples, ranks and
- * threads, and the series of its device and memory as counters.
+ * for each case at its true time, and on it the case, its stages, measurements, samples, phases and
+ * fresh processes, and the series of its device as counters.
  *
  * Format: "Trace Event Format", JSON object format; events `X` (complete), `C` (counter) and `M`
- * (metadata); times in microseconds since the first run of the trace began. */
+ * (metadata); times in microseconds since 1970, whole quarters of one, which doubles hold exactly.
+ */
 #pragma once
 
 #include "reports/content/content.h"

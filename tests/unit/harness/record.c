@@ -158,7 +158,7 @@ static struct ypi_measured measured[] = {{
     .bounds = {{YP_FP32, "", 2, 4, 2e9, 1e9, 3e9, 2000, 0, 0},
                {YP_READ, "L2", 1, 0, 5, 6, 7, 4000, 4096, 1}},
     .bound = YPI_BOUND_TRAFFIC,
-    .noise = {1.5, 2.5, NAN, 0.25, 3, 4, 5, 6, 7, 8, 9, 10, 11, 2},
+    .noise = {1.5, 2.5, NAN, 0.25, 3, 4, 5, 6, 7, 8, 9, 10, 11, 2, 12},
     .counts =
         {[YP_PAGE_FAULTS] = {YPI_COUNTED_KERNEL, 0.5}, [YP_CYCLES] = {YPI_COUNTED_HARDWARE, 1e6}},
     .growth_accounted = 16,
@@ -384,7 +384,7 @@ Test(record, keeps_what_was_beside_a_measurement)
            " FROM counter",
            "0 cycles hardware 1e+06|0 page faults kernel 0.5");
     expect("SELECT group_concat(name || ' ' || coalesce(value, '-'), '|') FROM noise",
-           "frequency 9.0|frequency_least 10.0|hot 11.0|major_faults 5.0|migrations 8.0|"
+           "began 12.0|frequency 9.0|frequency_least 10.0|hot 11.0|major_faults 5.0|migrations 8.0|"
            "minor_faults 4.0|others -|own 2.5|preemptions 7.0|processors 2.0|stolen 0.25|"
            "throttled 3.0|waits 6.0|wall 1.5");
 }

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NOISE ((size_t)14) /* figures that the kernel tells */
+#define NOISE ((size_t)15) /* figures that the kernel tells */
 #define OLD_RUN "11111111-2222-4333-8444-555555555555"
 #define NEW_RUN "22222222-2222-4333-8444-555555555555"
 
