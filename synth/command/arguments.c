@@ -63,7 +63,7 @@ int ypi_job_read(struct ypi_job *job, int argc, char **argv)
         return code;
     if (job->threads == 0)
         job->threads = (size_t)ypi_processors();
-    code = check(job);
+    code = ypi_crew_check(job->threads) == YP_OK ? check(job) : ypi_report_error(YP_INVALID);
     if (code == YPI_SYNTH_OK)
         split_output(job);
     return code;

@@ -46,6 +46,15 @@ int ypi_signal_caught(void)
 
 /* ---- threads ---- */
 
+enum { THREADS_MOST = 1024 };
+
+enum yp_status ypi_crew_check(size_t threads)
+{
+    return threads <= THREADS_MOST ? YP_OK
+                                   : yp_set_error(YP_INVALID, "--threads is %zu: must be 1 to %d",
+                                                  threads, THREADS_MOST);
+}
+
 void ypi_crew_fail(struct ypi_crew *crew, enum yp_status status)
 {
     if (!crew->stop) {

@@ -156,6 +156,8 @@ struct ypi_crew {
     void (*work)(void *arg);
     void *arg;
 };
+/* YP_INVALID: --threads is more than a process should start. */
+enum yp_status ypi_crew_check(size_t threads);
 /* Runs the work in so many threads and meanwhile `show` every now and then. The first error of
  * ypi_crew_fail(); YP_OK also when a signal ended it. */
 enum yp_status ypi_crew_run(struct ypi_crew *crew, size_t threads, void (*work)(void *arg),

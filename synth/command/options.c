@@ -42,7 +42,7 @@ const struct ypi_option ypi_synth_options[] = {
      .help = "integers are the values times this; 2^bits, reflectance 10000, with preset cuvis to "
              "be said"},
     {"big-endian", SWITCH(AT(big_endian)), DATA, .help = "high bytes first in the file"},
-    {"threads", SIZE(AT(threads)), .help = "that make and write; all processors"},
+    {"threads", SIZE(AT(threads)), .help = "that make and write, 1 to 1024; all processors"},
     {"level", CHOICE(SPEC(level), "auto baseline avx2 avx512"),
      .help = "instruction set: auto, baseline, avx2, avx512; the values are the same"},
     {"config", PATH(AT(config)),

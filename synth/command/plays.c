@@ -40,7 +40,7 @@ static const struct ypi_option options[] = {
     {"missing", .value = "X|off", .kind = YPI_OPTION_REAL, .offset = AT(spec.missing), .max = 1,
      .zero_is_off = true, .allowed = "a number above 0, at most 1, or off",
      .help = "part of the players who are absent for up to half of the frames; off"},
-    {"threads", SIZE(threads), .help = "that make and write; all processors"},
+    {"threads", SIZE(threads), .help = "that make and write, 1 to 1024; all processors"},
     {"config", PATH(config), .value = "PATH",
      .help = "FILE with a section [plays] of these options; the nearest yieldpoint.ini"},
     {"quiet", SWITCH(quiet), .help = "neither progress nor report"},
@@ -80,7 +80,9 @@ static int read_job(struct plays_job *job, int argc, char **argv)
         return ypi_command_refuse("plays", "--output is too long");
     if (job->threads == 0)
         job->threads = (size_t)ypi_processors();
-    enum yp_status status = synth_plays_check(&job->spec);
+    enum yp_status status = ypi_crew_check(job->threads);
+    if (status == YP_OK)
+        status = synth_plays_check(&job->spec);
     if (status == YP_OK && job->weeks > SYNTH_PLAY_WEEKS)
         status = yp_set_error(YP_INVALID, "synth_plays.weeks is %zu: must be 1 to %d", job->weeks,
                               SYNTH_PLAY_WEEKS);

@@ -94,6 +94,7 @@ WRONG = {
     "too many weeks": (["--output=d", "--plays=1", "--weeks=100"], USAGE,
                        "^yieldpoint: --weeks is 100: must be 1 to 99$"),
     "too many plays": (["--output=d", "--plays=640001"], USAGE, "--plays is 640001: must be 1 to 640000"),
+    "too many threads": (["--output=d", "--plays=1", "--threads=100000"], USAGE, "--threads is 100000: must be 1 to 1024"),
     "one player": (["--output=d", "--plays=1", "--players=1"], USAGE, "--players is 1: must be 2 to 200"),
     "201 players": (["--output=d", "--plays=1", "--players=201"], USAGE, "--players is 201: must be 2 to 200"),
     "15 frames": (["--output=d", "--plays=1", "--frames=15"], USAGE, "--frames is 15: must be 16 to 200"),

@@ -456,6 +456,7 @@ def check_preview(tap, program):
 
 WRONG = {
     "nothing": ([], USAGE, r"^yieldpoint: --output is missing"),
+    "too many threads": (["--output=a", "--threads=1025"], USAGE, r"--threads is 1025: must be 1 to 1024"),
     "no height": (["--output=a"], USAGE, r"--height is missing"),
     "no width": (["--output=a", "--height=1"], USAGE, r"--width is missing"),
     "no channels": (["--output=a", "--height=1", "--width=1"], USAGE, r"--channels is missing"),
