@@ -119,7 +119,7 @@ static size_t write_edges(const struct arrays *a, const struct player *players, 
         const int64_t turn = (from->head[TURN] - to->head[TURN] + 540) % 360 - 180;
         float *edge = a->edge + edges * GRAPH_EDGE_FEATURES;
         edge[0] = (float)(sqrt((double)square) / (UNIT * RADIUS));
-        edge[1] = (float)atan2((double)-dy, (double)-dx);
+        edge[1] = (float)atan2((double)dy, (double)dx);
         edge[2] = (float)(from->head[SPEED] - to->head[SPEED]) / UNIT;
         edge[3] = (float)((double)turn / 180);
         edge[4] = a->side[i] == a->side[j] ? 1 : 0;

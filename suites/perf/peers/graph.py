@@ -46,7 +46,7 @@ def drawn(np, seed, graphs):
     turn, facing = np.deg2rad(n[:, 4]), np.deg2rad(n[:, 5])
     node = np.stack([n[:, 0] / 32 + 30, n[:, 1] / 32, n[:, 2] / 32, n[:, 3] / 32 - 4, np.sin(turn), np.cos(turn),
                      np.sin(facing), np.cos(facing), n[:, 6] / 64 - 1], 1)
-    edge = np.stack([np.sqrt(square[near]) / (32 * RADIUS), np.arctan2(-dy[near], -dx[near]),
+    edge = np.stack([np.sqrt(square[near]) / (32 * RADIUS), np.arctan2(dy[near], dx[near]),
                      (n[source, 2] - n[end, 2]) / 32, ((n[source, 4] - n[end, 4] + 180) % 360 - 180) / 180,
                      side[source] == side[end]], 1)
     of_graph = n[::PLAYERS]
