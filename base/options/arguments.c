@@ -114,7 +114,7 @@ bool ypi_arguments_read(const struct ypi_arguments *a, int argc, char **argv)
         list(a->options);
         exit(fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
     }
-    for (int i = 1; i < argc;) {
+    for (int i = 1 + a->names; i < argc;) {
         bool is_option = argv[i][0] == '-' && argv[i][1] != '\0';
         if (!only_words && strcmp(argv[i], "--") == 0) {
             only_words = true;

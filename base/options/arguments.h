@@ -10,9 +10,10 @@ struct ypi_arguments {
     const char **words; /* with room for all of argv: any number is allowed, not owned; or NULL */
     int *word_count;    /* of them */
     const char *hint;   /* behind "there is no such option"; NULL: nothing */
+    int names;          /* words behind argv[0] that say which command it is: `plan` */
 };
 
-/* Takes the words from argv[1] on: "--id X", "--id=X", "-n X", "-nX", "--". False at anything
+/* Takes the words behind argv[0] and the command's names: "--id X", "--id=X", "-n X", "-nX", "--". False at anything
  * else, which is reported with its place marked. "--list-options" as the last word prints the table
  * for shells and manual pages, a line an option, and ends the program. */
 bool ypi_arguments_read(const struct ypi_arguments *a, int argc, char **argv);

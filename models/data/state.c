@@ -1,6 +1,8 @@
 /* Named tensors between files and a model's memory. */
 #include "models/data/state.h"
 
+#include "base/system/file.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -142,8 +144,8 @@ enum yp_status state_check_finite(const char *path, const char *name, const doub
 {
     for (size_t i = 0; i < count; i++)
         if (!isfinite(values[i]))
-            return yp_set_error(YP_IO, "%s: %s is %g at element %zu: must be finite", path, name,
-                                values[i], i);
+            return yp_set_error(YP_INVALID, "%s: %s is %g at element %zu: must be finite", path,
+                                name, values[i], i);
     return YP_OK;
 }
 
@@ -206,6 +208,16 @@ enum yp_status state_take_vectors(void *arg, size_t i, const struct state_tensor
 }
 
 /* -- writing ---------------------------------------------------------------------------------- */
+
+enum yp_status state_check_output(struct state_file output, const struct state_file *inputs,
+                                  size_t count)
+{
+    for (size_t i = 0; i < count && output.path != NULL; i++)
+        if (inputs[i].path != NULL && ypi_is_same_file(output.path, inputs[i].path))
+            return yp_set_error(YP_INVALID, "--%s %s is the file of --%s: must be another",
+                                output.option, output.path, inputs[i].option);
+    return YP_OK;
+}
 
 size_t state_values_of(state_table *table, const void *model, const struct state_vectors *vectors,
                        const char *suffix, struct state_values *out)

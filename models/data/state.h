@@ -27,7 +27,7 @@ const char *state_shape(size_t axes, const uint64_t *shape, char text[256]);
 void state_reorder(const struct state_tensor *t, bool to_file, size_t bytes, const void *from,
                    void *to);
 
-/* YP_IO, with the file, the name and the element: one is not finite. */
+/* YP_INVALID, with the file, the name and the element: one is not finite. */
 enum yp_status state_check_finite(const char *path, const char *name, const double *values,
                                   size_t count);
 
@@ -52,12 +52,22 @@ state_take state_take_vectors;
 
 /* Gives all tensors of a model to `take`, once the whole file was looked at. YP_INVALID, with the
  * tensor, what is there and what must be: one is missing, has another shape, is of whole numbers,
- * or is none of the model's. YP_IO: the file cannot be read, is no .safetensors, or has a value
- * that is not finite. What batch norms of PyTorch count, num_batches_tracked, is passed over. */
+ * has a value that is not finite, or is none of the model's. YP_IO: the file cannot be read or is
+ * no .safetensors. What batch norms of PyTorch count, num_batches_tracked, is passed over. */
 enum yp_status state_load(const char *path, state_table *table, const void *model, state_take *take,
                           void *arg);
 
 /* -- writing ---------------------------------------------------------------------------------- */
+
+/* A file that an option names; NULL: it was not said. */
+struct state_file {
+    const char *option, *path;
+};
+
+/* A file that is written takes the place of another, but not of one that it is made from.
+ * YP_INVALID, with both options: `output` is the file of an input, by whatever name. */
+enum yp_status state_check_output(struct state_file output, const struct state_file *inputs,
+                                  size_t count);
 
 /* A tensor of a file: doubles or floats in the order of memory, on the host. */
 struct state_values {

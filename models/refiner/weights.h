@@ -13,7 +13,7 @@ struct state_tensor refiner_images(const char *name, size_t batch, size_t channe
 /* The values of a .npy of floats (batch, channels, rows, columns) with the channels last, for the
  * caller to give back by yp_device_free() of the CPU. Sizes of `images` that are not 0 must be the
  * file's; it has them all afterwards. NULL with yp_last_error() set: YP_INVALID, it has another
- * shape or no floats; YP_IO, it cannot be read, is no .npy or has a value that is not finite. */
+ * shape, no floats or a value that is not finite; YP_IO, it cannot be read or is no .npy. */
 double *refiner_read_images(const char *path, struct state_tensor *images);
 
 /* -- the mock --------------------------------------------------------------------------------- */

@@ -309,7 +309,7 @@ def check_refused(tap, program, folder):
     save(other, weights)
     refused([*words, "--load", other, "--dump", other], USAGE, "is the file of --load: must be")
     name = "decoder.mode_emb.weight"
-    for value, code, text in ((math.nan, FILE, f"{name} is nan at element 0: must be finite"),
+    for value, code, text in ((math.nan, USAGE, f"{name} is nan at element 0: must be finite"),
                               (1e38, NOTHING, "of finite weights and graphs")):
         save(other, {**weights, name: ([3, 8], [value] * 24)})
         refused([*words, "--load", other], code, text)
@@ -347,6 +347,8 @@ def check_refused(tap, program, folder):
         save(path, found)
         refused(words, USAGE, text)
     pipe = os.path.join(folder, "pipe")
+    for form in ("plan", "train"):
+        refused([form, "--nonsense"], USAGE, f"\n  yieldpoint graph {form} --nonsense\n")
     os.mkfifo(pipe)
     refused([*SMALL, "--graphs", pipe], FILE, "pipe: is no file")
     with open(path, "r+b") as file:

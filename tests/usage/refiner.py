@@ -562,8 +562,20 @@ def check_pass_refused(tap, place):
     refused(["--input", bad], USAGE, "bad.npy: is (1, 3, 16, 16)")
     npy(bad, (1, 4, 16, 16), [0] * 1024, "i4")
     refused(["--input", bad], USAGE, "bad.npy: has 'i4'")
+    own = {name: os.path.join(place.folder, f"own-{name}") for name in ("input", "load", "target", "cube")}
+    for name, path in own.items():
+        with open({"load": weights, "target": reference("target.npy")}.get(name, image), "rb") as file:
+            content = file.read()
+        with open(path, "wb") as file:
+            file.write(content)
+        words = {"load": ["--input", image], "target": ["--input", image, "--gradients"]}.get(name, [])
+        refused([*words, f"--{name}", path, "--dump", os.path.join(place.folder, ".", f"own-{name}")], USAGE,
+                f"is the file of --{name}: must be another")
+        with open(path, "rb") as file:
+            tap.check(file.read() == content, f"--{name} is as it was")
+    refused(["plan", "--nonsense"], USAGE, "\n  yieldpoint refiner plan --nonsense\n")
     npy(bad, (1, 4, 16, 16), [math.nan] + [0.0] * 1023)
-    refused(["--input", bad], FILE, "bad.npy: the image is nan")
+    refused(["--input", bad], USAGE, "bad.npy: the image is nan")
     npy(bad, (1, 4, 16, 16), [0.0] * 1023 + [1e300], "f8")
     refused(["--input", bad], USAGE, "bad.npy: has 1e+300: in float must be at most 3.4")
     npy(bad, (2, 4, 8, 8), [1e30] * 512)

@@ -235,13 +235,14 @@ int ypi_graph_command(int argc, char **argv)
     const bool plan = argc > 1 && strcmp(argv[1], "plan") == 0;
     const bool train = argc > 1 && strcmp(argv[1], "train") == 0;
     const enum form form = plan ? A_PLAN : train ? A_TRAINING : A_PASS;
-    const int words = plan || train ? 1 : 0;
     struct graph_options usual;
     graph_sized("base", yp_device_cpu(), &usual);
     struct words w = {.pass = GRAPH_TRAIN_STEP, .losses = usual.losses};
-    const struct ypi_arguments arguments = {
-        .options = options, .values = &w, .hint = "; `yieldpoint graph --help` tells them"};
-    if (!ypi_arguments_read(&arguments, argc - words, argv + words))
+    const struct ypi_arguments arguments = {.options = options,
+                                            .values = &w,
+                                            .hint = "; `yieldpoint graph --help` tells them",
+                                            .names = plan || train};
+    if (!ypi_arguments_read(&arguments, argc, argv))
         return YPI_COMMAND_USAGE;
     if (w.help)
         return help();

@@ -173,22 +173,13 @@ static enum yp_status dump(const struct run *run)
     return status;
 }
 
-/* A dump takes the place of a file, but not of one that it is made from. */
-static enum yp_status check_dump(const struct ypi_graph_request *r)
-{
-    const char *const read[] = {r->graphs, r->load};
-    for (size_t i = 0; i < 2; i++)
-        if (r->dump != NULL && read[i] != NULL && ypi_is_same_file(r->dump, read[i]))
-            return yp_set_error(YP_INVALID, "--dump %s is the file of --%s: must be another",
-                                r->dump, i == 0 ? "graphs" : "load");
-    return YP_OK;
-}
-
 /* -- the command ------------------------------------------------------------------------------ */
 
 static enum yp_status make(struct run *run)
 {
-    enum yp_status status = check_dump(run->r);
+    const struct state_file inputs[] = {{"graphs", run->r->graphs}, {"load", run->r->load}};
+    enum yp_status status = state_check_output((struct state_file){"dump", run->r->dump}, inputs,
+                                               sizeof inputs / sizeof *inputs);
     if (status == YP_OK)
         status = graph_read_file(run->r->graphs, &run->batch);
     if (status != YP_OK)

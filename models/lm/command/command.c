@@ -6,6 +6,7 @@
 #include "base/options/arguments.h"
 #include "base/text/output.h"
 #include "base/text/text.h"
+#include "models/data/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,15 +122,25 @@ static int take_model(const struct words *w, struct ypi_lm_request *request)
 
 /* -- the command ------------------------------------------------------------------------------- */
 
+static enum yp_status check_dump(const struct words *w)
+{
+    const struct state_file inputs[] = {
+        {"tokens", w->tokens}, {"load", w->load}, {"config", w->config}};
+    return state_check_output((struct state_file){"dump", w->dump}, inputs,
+                              sizeof inputs / sizeof *inputs);
+}
+
 int ypi_lm_command(int argc, char **argv)
 {
     bool plan = argc > 1 && strcmp(argv[1], "plan") == 0;
     struct words w = {.batch = 4, .pass = LM_TRAIN_STEP};
     if (!plan)
         w.pass = LM_FORWARD_BACKWARD;
-    const struct ypi_arguments arguments = {
-        .options = options, .values = &w, .hint = "; `yieldpoint lm --help` tells them"};
-    if (!ypi_arguments_read(&arguments, argc - plan, argv + plan))
+    const struct ypi_arguments arguments = {.options = options,
+                                            .values = &w,
+                                            .hint = "; `yieldpoint lm --help` tells them",
+                                            .names = plan};
+    if (!ypi_arguments_read(&arguments, argc, argv))
         return YPI_COMMAND_USAGE;
     if (w.help)
         return help();
@@ -147,7 +158,7 @@ int ypi_lm_command(int argc, char **argv)
                                      .dump = w.dump,
                                      .in_double = w.in_double,
                                      .json = w.json};
-    int code = take_model(&w, &request);
+    int code = check_dump(&w) == YP_OK ? take_model(&w, &request) : usage();
     if (code != YPI_COMMAND_OK)
         return code;
     if (!plan && w.tokens == NULL) {

@@ -278,8 +278,18 @@ static enum yp_status check_words(const struct words *w, const struct vit_option
     return YP_OK;
 }
 
+static enum yp_status check_dump(const struct words *w)
+{
+    const struct state_file inputs[] = {
+        {"input", w->input}, {"cube", w->cube}, {"target", w->target}, {"load", w->load}};
+    return state_check_output((struct state_file){"dump", w->dump}, inputs,
+                              sizeof inputs / sizeof *inputs);
+}
+
 static int pass(const struct words *w, const struct ypi_refiner_work *work)
 {
+    if (check_dump(w) != YP_OK)
+        return usage();
     struct ypi_refiner_pass given = {.work = *work,
                                      .load = w->load,
                                      .input = w->input,
@@ -322,10 +332,12 @@ int ypi_refiner_command(int argc, char **argv)
     const struct vit_options standard = vit_full(yp_device_cpu());
     struct words w = {
         .overlap = SIZE_MAX, .frozen = -1, .device = -1, .warmup = -1, .iterations = -1};
-    const struct ypi_arguments arguments = {
-        .options = options, .values = &w, .hint = "; `yieldpoint refiner --help` tells them"};
+    const struct ypi_arguments arguments = {.options = options,
+                                            .values = &w,
+                                            .hint = "; `yieldpoint refiner --help` tells them",
+                                            .names = plan};
     memcpy(&w.real, &standard, sizeof standard); /* with what lies between its fields */
-    if (!ypi_arguments_read(&arguments, argc - plan, argv + plan))
+    if (!ypi_arguments_read(&arguments, argc, argv))
         return YPI_COMMAND_USAGE;
     if (w.help)
         return help();
