@@ -407,14 +407,16 @@ static struct data_cache *build_file(struct yp_device *device, const struct data
         return NULL;
     if (locked) /* else it may be somebody's who is at it */
         remove_parts(o->path);
-    /* One that is of no use gives its name back: a free name is taken at once. */
-    unlink(o->path);
     enum yp_status status = ypi_atomic_create(&file, o->path);
     if (status != YP_OK)
         return NULL;
     status = write_all(device, o, file.fd, o->path);
     if (status == YP_OK)
         status = ypi_atomic_sync(&file);
+    /* The old one stays until the new one is on the disk, which may be full. It gives its name back
+     * then: a nameless file takes a free name at once, so a kill leaves no file of another name. */
+    if (status == YP_OK)
+        unlink(o->path);
     /* What was made is used, even if somebody removes the name at once. */
     const int fd = status == YP_OK ? fcntl(file.fd, F_DUPFD_CLOEXEC, 0) : -1;
     if (status == YP_OK)
