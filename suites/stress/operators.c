@@ -100,7 +100,7 @@ static const struct {
     {"edge_pair", {"columns", .size = {3, 130, 4, 20}}},
     {"segment_sum", {"columns", .size = {9, 130, 6, 5}, .setting = {0}}},
     {"scatter", {"columns", .size = {9, 75, 5}, .setting = {1}}},
-    {"sparse_matmul", {"columns", .size = {5, 130, 7, 30, 6}}},
+    {"sparse_matmul", {"columns", .size = {5, 300, 7, 30, 6}}},
     {"linear_int8", {"rows", .size = {5, 300, 7}}},
     {"linear", {"tiles", .size = {130, 67, 33}}},
     {"matmul", {"tiles", .size = {65, 129, 17}}},

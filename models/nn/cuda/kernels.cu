@@ -7,6 +7,7 @@
 #include "models/nn/cuda/patches.h"
 #include "models/nn/cuda/rows.h"
 #include "models/nn/cuda/sequences.h"
+#include "models/nn/cuda/sparse.h"
 
 #include <yieldpoint/plugin.h>
 
@@ -57,6 +58,8 @@ YPK_KERNEL(line_kernel, struct nn_cuda_line, job, THREADS)
         float x = nn_get(job.x, i, job.bf16), value = x < 0 ? 0 : x;
         if (job.function == NN_CUDA_GELU)
             value = x * normal_below(x);
+        if (job.function == NN_CUDA_LEAKY_RELU)
+            value = x > 0 ? x : job.slope * x;
         nn_put(job.y, i, value, job.bf16);
     }
 }
@@ -68,6 +71,8 @@ YPK_KERNEL(line_vjp_kernel, struct nn_cuda_line, job, THREADS)
         float x = nn_get(job.x, i, job.bf16), slope = x <= 0 ? 0 : 1;
         if (job.function == NN_CUDA_GELU)
             slope = normal_below(x) + x * 0.39894228F * expf(-0.5F * x * x);
+        if (job.function == NN_CUDA_LEAKY_RELU)
+            slope = x > 0 ? 1 : job.slope;
         slope *= nn_get(job.dy, i, job.bf16);
         if (job.add)
             slope += nn_get(job.dx, i, job.bf16);
@@ -377,6 +382,73 @@ YPK_KERNEL(gatv2_features_vjp_kernel, struct nn_cuda_gatv2, job, THREADS)
 {
     EVERY_ELEMENT(at, job.n * job.f)
     gatv2_feature_slopes(&job, at);
+}
+
+YPK_KERNEL(sparse_kernel, struct nn_cuda_sparse, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.m * job.n)
+    sparse_value(&job, at);
+}
+
+YPK_KERNEL(sparse_values_vjp_kernel, struct nn_cuda_sparse, job, THREADS)
+{
+    EVERY_ELEMENT(i, job.m)
+    sparse_value_slopes(&job, i);
+}
+
+YPK_KERNEL(sparse_x_vjp_kernel, struct nn_cuda_sparse, job, THREADS)
+{
+    YPK_EVERY (t)
+        if (YPK_INDEX(t) < job.n)
+            sparse_x_slopes(&job, YPK_BLOCK_Y, SHARES, YPK_INDEX(t));
+}
+
+YPK_KERNEL(softmax_kernel, struct nn_cuda_softmax, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.h)
+    softmax_values(&job, at);
+}
+
+YPK_KERNEL(softmax_vjp_kernel, struct nn_cuda_softmax, job, THREADS, 1)
+{
+    EVERY_ELEMENT(at, job.n * job.h)
+    softmax_slopes(&job, at);
+}
+
+YPK_KERNEL(head_dot_kernel, struct nn_cuda_head_dot, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.h)
+    head_dot_value(&job, at);
+}
+
+YPK_KERNEL(head_dot_vjp_kernel, struct nn_cuda_head_dot, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.h * job.c)
+    head_dot_slope(&job, at);
+}
+
+YPK_KERNEL(head_dot_sums_kernel, struct nn_cuda_head_dot, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.h * job.c)
+    head_dot_sum(&job, at);
+}
+
+YPK_KERNEL(scale_rows_kernel, struct nn_cuda_scale_rows, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.c)
+    scale_rows_value(&job, at);
+}
+
+YPK_KERNEL(scale_rows_vjp_kernel, struct nn_cuda_scale_rows, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n * job.c)
+    scale_rows_slope(&job, at);
+}
+
+YPK_KERNEL(scale_rows_sums_kernel, struct nn_cuda_scale_rows, job, THREADS)
+{
+    EVERY_ELEMENT(at, job.n)
+    scale_rows_sum(&job, at);
 }
 
 /* -- attention: blocks (tiles, heads of all sequences) -------------------------------------- */
@@ -985,6 +1057,62 @@ static enum yp_status gatv2_vjp(struct yp_device *device, const struct nn_cuda_g
     return ypk_launched(host, "gatv2's vjp");
 }
 
+static enum yp_status sparse_matmul(struct yp_device *device, const struct nn_cuda_sparse *job)
+{
+    LAUNCH_ELEMENTS(sparse_kernel, job->m * job->n, "sparse_matmul");
+}
+
+static enum yp_status sparse_matmul_vjp(struct yp_device *device, const struct nn_cuda_sparse *job)
+{
+    if (job->dvalue != NULL)
+        LAUNCH_BEFORE(sparse_values_vjp_kernel, job->m);
+    if (job->dx != NULL)
+        YPK_LAUNCH(sparse_x_vjp_kernel, ypk_grid(ypk_blocks(job->n, THREADS), SHARES), THREADS, 0,
+                   ypk_stream(host, device), *job);
+    return ypk_launched(host, "sparse_matmul's vjp");
+}
+
+static enum yp_status segment_softmax(struct yp_device *device, const struct nn_cuda_softmax *job)
+{
+    LAUNCH_ELEMENTS(softmax_kernel, job->n * job->h, "segment_softmax");
+}
+
+static enum yp_status segment_softmax_vjp(struct yp_device *device,
+                                          const struct nn_cuda_softmax *job)
+{
+    if (job->dx == NULL)
+        return YP_OK;
+    LAUNCH_ELEMENTS(softmax_vjp_kernel, job->n * job->h, "segment_softmax's vjp");
+}
+
+static enum yp_status head_dot(struct yp_device *device, const struct nn_cuda_head_dot *job)
+{
+    LAUNCH_ELEMENTS(head_dot_kernel, job->n * job->h, "head_dot");
+}
+
+static enum yp_status head_dot_vjp(struct yp_device *device, const struct nn_cuda_head_dot *job)
+{
+    if (job->dx != NULL)
+        LAUNCH_BEFORE(head_dot_vjp_kernel, job->n * job->h * job->c);
+    if (job->da != NULL)
+        LAUNCH_BEFORE(head_dot_sums_kernel, job->h * job->c);
+    return ypk_launched(host, "head_dot's vjp");
+}
+
+static enum yp_status scale_rows(struct yp_device *device, const struct nn_cuda_scale_rows *job)
+{
+    LAUNCH_ELEMENTS(scale_rows_kernel, job->n * job->c, "scale_rows");
+}
+
+static enum yp_status scale_rows_vjp(struct yp_device *device, const struct nn_cuda_scale_rows *job)
+{
+    if (job->dx != NULL)
+        LAUNCH_BEFORE(scale_rows_vjp_kernel, job->n * job->c);
+    if (job->dw != NULL)
+        LAUNCH_BEFORE(scale_rows_sums_kernel, job->n);
+    return ypk_launched(host, "scale_rows's vjp");
+}
+
 static enum yp_status add_embedding(struct yp_device *device,
                                     const struct nn_cuda_add_embedding *job)
 {
@@ -1149,6 +1277,10 @@ static const struct nn_cuda table = {narrow,
                                      {gate, gate_vjp},
                                      {edge_pair, edge_pair_vjp},
                                      {gatv2, gatv2_vjp},
+                                     {sparse_matmul, sparse_matmul_vjp},
+                                     {segment_softmax, segment_softmax_vjp},
+                                     {head_dot, head_dot_vjp},
+                                     {scale_rows, scale_rows_vjp},
                                      {add_embedding, add_embedding_vjp},
                                      {mode_steps, mode_steps_vjp},
                                      dropout,

@@ -43,13 +43,14 @@ struct nn_cuda_scale {
     void *y;
 };
 
-enum nn_cuda_function { NN_CUDA_RELU, NN_CUDA_GELU };
+enum nn_cuda_function { NN_CUDA_RELU, NN_CUDA_GELU, NN_CUDA_LEAKY_RELU };
 
 /* Forward: y = the function of x, element by element. Backward: dx, which may be NULL. */
 struct nn_cuda_line {
     size_t n;
     bool bf16, add;
     enum nn_cuda_function function;
+    float slope; /* of NN_CUDA_LEAKY_RELU where x is not above 0 */
     const void *x, *dy;
     void *y, *dx;
 };
@@ -287,7 +288,37 @@ struct nn_cuda_gatv2 {
 };
 
 /* Gradients of the following may be NULL, and each is added to what is there where its `add` says
- * so. */
+ * so. The first four are in float alone. */
+struct nn_cuda_sparse {
+    size_t m, n, k, e;
+    bool add_dvalue, add_dx;
+    const int32_t *offset, *column;
+    const float *value, *x, *dy;
+    float *y, *dvalue, *dx;
+};
+
+struct nn_cuda_softmax { /* of segment_softmax */
+    size_t e, h, n;
+    bool add;
+    const int32_t *offset;
+    const float *x, *dy;
+    float *y, *high, *sum, *dx;
+};
+
+struct nn_cuda_head_dot {
+    size_t n, h, c;
+    bool add_dx, add_da;
+    const float *x, *a, *dy;
+    float *y, *dx, *da;
+};
+
+struct nn_cuda_scale_rows {
+    size_t n, c;
+    bool add_dx, add_dw;
+    const float *x, *w, *dy;
+    float *y, *dx, *dw;
+};
+
 struct nn_cuda_add_embedding {
     size_t n, c, v, d;
     bool bf16, add_dx, add_dtable;
@@ -417,6 +448,11 @@ struct nn_cuda {
     enum yp_status (*gate[2])(struct yp_device *device, const struct nn_cuda_gate *job);
     enum yp_status (*edge_pair[2])(struct yp_device *device, const struct nn_cuda_edge_pair *job);
     enum yp_status (*gatv2[2])(struct yp_device *device, const struct nn_cuda_gatv2 *job);
+    enum yp_status (*sparse_matmul[2])(struct yp_device *device, const struct nn_cuda_sparse *job);
+    enum yp_status (*segment_softmax[2])(struct yp_device *device,
+                                         const struct nn_cuda_softmax *job);
+    enum yp_status (*head_dot[2])(struct yp_device *device, const struct nn_cuda_head_dot *job);
+    enum yp_status (*scale_rows[2])(struct yp_device *device, const struct nn_cuda_scale_rows *job);
     enum yp_status (*add_embedding[2])(struct yp_device *device,
                                        const struct nn_cuda_add_embedding *job);
     enum yp_status (*mode_steps[2])(struct yp_device *device, const struct nn_cuda_mode_steps *job);

@@ -59,6 +59,20 @@ nn_bytes nn_cuda_depthwise_convolution_work;
         return cuda->op[NN_VJP](call->device, &job); \
     } \
     NN_ON_CUDA
+/* In fp32 alone: job_of() takes the call alone, and the entry has NN_FP32_VERSIONS. */
+#define NN_ON_CUDA_BY_JOB_FP32(op, job_) \
+    static enum yp_status forward_cuda(const struct nn_call *call) \
+    { \
+        const struct nn_cuda *cuda = nn_cuda_table(); \
+        const job_ job = job_of(call); \
+        return cuda != NULL ? cuda->op[NN_FORWARD](call->device, &job) : yp_last_status(); \
+    } \
+    static enum yp_status vjp_cuda(const struct nn_call *call) \
+    { \
+        const struct nn_cuda *cuda = nn_cuda_table(); \
+        const job_ job = job_of(call); \
+        return cuda != NULL ? cuda->op[NN_VJP](call->device, &job) : yp_last_status(); \
+    }
 
 /* The same of the function y (n) of x (n), tensors 0 and 1; and of a norm with the tensors x (n,
  * c), gain, shift, y, mean, r and the setting eps. */
@@ -114,3 +128,6 @@ struct nn_cuda_mixture nn_cuda_mixture_of(const struct nn_call *call, bool bf16,
                  {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda_}, \
                  {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16, \
                   .work = work_cuda_, .types = types_, .gradients = gradients_}}
+#define NN_FP32_VERSIONS(work_, work_cuda_) \
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work_}, \
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda_}}

@@ -4,6 +4,7 @@
 #define NN_FILE "models/nn/operators/head_dot.c"
 enum { X, A, Y };
 enum { N, H, C };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 
@@ -71,6 +72,24 @@ static enum yp_status vjp(const struct nn_call *call)
     return YP_OK;
 }
 
+static struct nn_cuda_head_dot job_of(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    return (struct nn_cuda_head_dot){.n = size[N],
+                                     .h = size[H],
+                                     .c = size[C],
+                                     .add_dx = nn_adds(call, X),
+                                     .add_da = nn_adds(call, A),
+                                     .x = call->value[X],
+                                     .a = call->value[A],
+                                     .dy = call->gradient[Y],
+                                     .y = call->value[Y],
+                                     .dx = call->gradient[X],
+                                     .da = call->gradient[A]};
+}
+
+NN_ON_CUDA_BY_JOB_FP32(head_dot, struct nn_cuda_head_dot)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     return (pass == NN_VJP ? 3.0 : 2.0) * (double)shape->size[N] *
@@ -89,7 +108,7 @@ const struct nn_operator nn_head_dot = {
                {"medium", .size = {7000, 4, 64}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work}},
+    NN_FP32_VERSIONS(work, NULL),
 };
 
 #else

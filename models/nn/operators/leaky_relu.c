@@ -3,6 +3,7 @@
 #define NN_FILE "models/nn/operators/leaky_relu.c"
 enum { X, Y };
 enum { N };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 
@@ -39,6 +40,13 @@ static enum yp_status vjp(const struct nn_call *call)
     return YP_OK;
 }
 
+static struct nn_cuda_line job_of(const struct nn_call *call)
+{
+    return nn_cuda_line_of(call, false, NN_CUDA_LEAKY_RELU);
+}
+
+NN_ON_CUDA_BY_JOB_FP32(line, struct nn_cuda_line)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     (void)pass;
@@ -54,7 +62,7 @@ const struct nn_operator nn_leaky_relu = {
     NN_LINE_SHAPES(0.2),
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp}},
+    NN_FP32_VERSIONS(NULL, NULL),
 };
 
 #else

@@ -3,6 +3,7 @@
 #define NN_FILE "models/nn/operators/scale_rows.c"
 enum { X, W, Y };
 enum { N, C };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 
@@ -60,6 +61,22 @@ static enum yp_status vjp(const struct nn_call *call)
     return YP_OK;
 }
 
+static struct nn_cuda_scale_rows job_of(const struct nn_call *call)
+{
+    return (struct nn_cuda_scale_rows){.n = call->shape->size[N],
+                                       .c = call->shape->size[C],
+                                       .add_dx = nn_adds(call, X),
+                                       .add_dw = nn_adds(call, W),
+                                       .x = call->value[X],
+                                       .w = call->value[W],
+                                       .dy = call->gradient[Y],
+                                       .y = call->value[Y],
+                                       .dx = call->gradient[X],
+                                       .dw = call->gradient[W]};
+}
+
+NN_ON_CUDA_BY_JOB_FP32(scale_rows, struct nn_cuda_scale_rows)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     return (pass == NN_VJP ? 3.0 : 1.0) * (double)shape->size[N] * (double)shape->size[C];
@@ -77,7 +94,7 @@ const struct nn_operator nn_scale_rows = {
                {"medium", .size = {28000, 64}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp}},
+    NN_FP32_VERSIONS(NULL, NULL),
 };
 
 #else

@@ -5,6 +5,7 @@
 #define NN_FILE "models/nn/operators/segment_softmax.c"
 enum { X, OFFSET, Y, HIGH, SUM };
 enum { E, H, M, N };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/maths.h"
 #include "models/nn/plain.h"
@@ -108,6 +109,24 @@ static enum yp_status vjp(const struct nn_call *call)
     return YP_OK;
 }
 
+static struct nn_cuda_softmax job_of(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    return (struct nn_cuda_softmax){.e = size[E],
+                                    .h = size[H],
+                                    .n = size[N],
+                                    .add = nn_adds(call, X),
+                                    .offset = call->value[OFFSET],
+                                    .x = call->value[X],
+                                    .dy = call->gradient[Y],
+                                    .y = call->value[Y],
+                                    .high = call->value[HIGH],
+                                    .sum = call->value[SUM],
+                                    .dx = call->gradient[X]};
+}
+
+NN_ON_CUDA_BY_JOB_FP32(segment_softmax, struct nn_cuda_softmax)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     return (NN_FUNCTION + (pass == NN_VJP ? 6 : 4)) * (double)shape->size[E] *
@@ -130,7 +149,7 @@ const struct nn_operator nn_segment_softmax = {
                {"medium", .size = {56000, 8, 2817, 2816}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work}},
+    NN_FP32_VERSIONS(work, NULL),
 };
 
 #else

@@ -5,6 +5,7 @@
 #define NN_FILE "models/nn/operators/sparse_matmul.c"
 enum { VALUE, X, OFFSET, COLUMN, Y };
 enum { M, N, K, E, O };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/simd/rows.h"
@@ -99,6 +100,27 @@ static enum yp_status vjp(const struct nn_call *call)
     return YP_OK;
 }
 
+static struct nn_cuda_sparse job_of(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    return (struct nn_cuda_sparse){.m = size[M],
+                                   .n = size[N],
+                                   .k = size[K],
+                                   .e = size[E],
+                                   .add_dvalue = nn_adds(call, VALUE),
+                                   .add_dx = nn_adds(call, X),
+                                   .offset = call->value[OFFSET],
+                                   .column = call->value[COLUMN],
+                                   .value = call->value[VALUE],
+                                   .x = call->value[X],
+                                   .dy = call->gradient[Y],
+                                   .y = call->value[Y],
+                                   .dvalue = call->gradient[VALUE],
+                                   .dx = call->gradient[X]};
+}
+
+NN_ON_CUDA_BY_JOB_FP32(sparse_matmul, struct nn_cuda_sparse)
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     return (pass == NN_VJP ? 4.0 : 2.0) * (double)shape->size[E] * (double)shape->size[N];
@@ -120,7 +142,7 @@ const struct nn_operator nn_sparse_matmul = {
                {"medium", .size = {1024, 64, 1024, 52429, 1025}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp}},
+    NN_FP32_VERSIONS(NULL, NULL),
 };
 
 #else
