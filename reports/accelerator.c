@@ -30,7 +30,7 @@ void ypi_accelerator_name(char out[128], const char *device, const cJSON *facts)
              *driver ? ", driver " : "", driver);
 }
 
-static void format(char out[YPI_FIGURE_MAX], const char *column, double value)
+void ypi_accelerator_figure(char out[YPI_FIGURE_MAX], const char *column, double value)
 {
     if (isnan(value))
         snprintf(out, YPI_FIGURE_MAX, "-");
@@ -76,7 +76,7 @@ static void print_condition(const cJSON *figures)
     for (size_t i = 0; i < sizeof figures_of / sizeof *figures_of; i++) {
         char figure[YPI_FIGURE_MAX];
         double value = ypi_real(figures, figures_of[i].member);
-        format(figure, figures_of[i].column, value);
+        ypi_accelerator_figure(figure, figures_of[i].column, value);
         if (!isnan(value))
             ypi_text_add(&text, "%s%s%s", text.length > 0 ? ", " : "", figures_of[i].text, figure);
     }
@@ -134,9 +134,9 @@ static void print_column(const char *name, const cJSON *one)
                    ypi_real(one, "count"));
         return;
     }
-    format(min, name, ypi_real(one, "least"));
-    format(median, name, ypi_real(one, "median"));
-    format(max, name, ypi_real(one, "most"));
+    ypi_accelerator_figure(min, name, ypi_real(one, "least"));
+    ypi_accelerator_figure(median, name, ypi_real(one, "median"));
+    ypi_accelerator_figure(max, name, ypi_real(one, "most"));
     printf("  %-14s%s, from %s to %s\n", name, median, min, max);
 }
 

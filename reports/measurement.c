@@ -149,7 +149,7 @@ static void name_threads(char out[32], const cJSON *bound)
         snprintf(out, 32, " on %.0f thread%s", threads, threads > 1 ? "s" : "");
 }
 
-static void print_ceiling(const cJSON *bound)
+void ypi_ceiling_text(char out[256], const cJSON *bound)
 {
     char on[32];
     char name[64];
@@ -157,12 +157,12 @@ static void print_ceiling(const cJSON *bound)
     name_ceiling(name, bound);
     name_threads(on, bound);
     if (!(probes > 0)) {
-        printf("    ceiling of %s: not probed\n", name);
+        snprintf(out, 256, "%s: not probed", name);
         return;
     }
-    printf("    ceiling of %s: %s, from %s to %s in %.0f probe%s%s\n", name,
-           ceiling_rate(bound, "rate"), ceiling_rate(bound, "low"), ceiling_rate(bound, "high"),
-           probes, probes > 1 ? "s" : "", on);
+    snprintf(out, 256, "%s: %.40s, from %.40s to %.40s in %.0f probe%s%s", name,
+             ceiling_rate(bound, "rate"), ceiling_rate(bound, "low"), ceiling_rate(bound, "high"),
+             probes, probes > 1 ? "s" : "", on);
 }
 
 /* The time that the declared work takes at the ceiling. */
@@ -283,8 +283,11 @@ static void print_roofline(const cJSON *m)
         puts("    bound by memory or a cache, and .footprint does not say which: no share");
     cJSON_ArrayForEach(bound, bounds)
     {
-        if (known || !has_unknown_level(m, bound))
-            print_ceiling(bound);
+        char text[256];
+        if (!known && has_unknown_level(m, bound))
+            continue;
+        ypi_ceiling_text(text, bound);
+        printf("    ceiling of %s\n", text);
     }
 }
 

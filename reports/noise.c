@@ -39,16 +39,21 @@ static void add_figure(struct ypi_text *text, const char *label, double value, e
         ypi_text_add(text, "%.0f", value);
 }
 
-void ypi_noise_print(const cJSON *measurement)
+void ypi_noise_text(struct ypi_text *out, const cJSON *measurement)
 {
     const cJSON *noise = cJSON_GetObjectItemCaseSensitive(measurement, "noise");
-    const char *cause = ypi_text_of(measurement, "noise_cause");
-    struct ypi_text text = {0};
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
         double value = ypi_real(noise, figures[i].name);
         if (value > 0)
-            add_figure(&text, figures[i].label, value, figures[i].unit);
+            add_figure(out, figures[i].label, value, figures[i].unit);
     }
+}
+
+void ypi_noise_print(const cJSON *measurement)
+{
+    const char *cause = ypi_text_of(measurement, "noise_cause");
+    struct ypi_text text = {0};
+    ypi_noise_text(&text, measurement);
     if (text.length > 0) {
         printf("    meanwhile: ");
         ypi_put_text(text.data, 6);

@@ -1,0 +1,135 @@
+/* Figures of a document as texts. */
+#include "reports/page/parts.h"
+
+#include "harness/history/history.h"
+#include "reports/format.h"
+#include "reports/print.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *ypi_page_seconds(const cJSON *object, const char *name)
+{
+    double value = ypi_real(object, name);
+    return isnan(value) ? "" : ypi_seconds(value);
+}
+
+const char *ypi_page_bytes(const cJSON *object, const char *name)
+{
+    double value = ypi_real(object, name);
+    return isnan(value) ? "" : ypi_bytes_of(object, name);
+}
+
+void ypi_page_position(char out[3], double value, double least, double most)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    double part = most > least ? (value - least) / (most - least) : 0.5;
+    unsigned place = part > 0 ? (unsigned)lround(4095 * fmin(part, 1)) : 0;
+    out[0] = letters[place >> 6];
+    out[1] = letters[place & 63];
+    out[2] = '\0';
+}
+
+/* -- budgets ------------------------------------------------------------------------------- */
+
+static const char *unit_in(const cJSON *list, const char *name)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, list)
+    {
+        if (strcmp(ypi_text_of(item, "name"), name) == 0)
+            return ypi_text_of(item, "unit");
+    }
+    return "";
+}
+
+/* Of the measurement or value that the budget names. */
+static const char *unit_of(const cJSON *document, const char *name)
+{
+    const char *unit = unit_in(cJSON_GetObjectItemCaseSensitive(document, "measurements"), name);
+    return *unit ? unit : unit_in(cJSON_GetObjectItemCaseSensitive(document, "values"), name);
+}
+
+void ypi_page_budget(char out[256], const cJSON *document, const cJSON *budget)
+{
+    ypi_store_budget_text(out, budget, unit_of(document, ypi_text_of(budget, "name")));
+}
+
+void ypi_page_budget_figure(char out[128], const cJSON *document, const cJSON *budget,
+                            const char *member)
+{
+    double value = ypi_real(budget, member);
+    *out = '\0';
+    if (!isnan(value) && ypi_store_budget_measured(budget))
+        ypi_store_budget_figure(out, budget, value, unit_of(document, ypi_text_of(budget, "name")));
+}
+
+/* -- ceilings ------------------------------------------------------------------------------ */
+
+/* The one that allows the work the longest time. */
+static const cJSON *nearest_bound(const cJSON *measurement)
+{
+    const cJSON *bound;
+    const cJSON *nearest = NULL;
+    double longest = 0;
+    cJSON_ArrayForEach(bound, cJSON_GetObjectItemCaseSensitive(measurement, "bounds"))
+    {
+        double least = ypi_real(bound, "work") / ypi_real(bound, "rate");
+        if (ypi_real(bound, "probes") > 0 && least > longest) {
+            longest = least;
+            nearest = bound;
+        }
+    }
+    return nearest;
+}
+
+void ypi_page_ceiling(char out[256], const cJSON *document, const char *name)
+{
+    const cJSON *m;
+    const cJSON *bound = NULL;
+    *out = '\0';
+    cJSON_ArrayForEach(m, cJSON_GetObjectItemCaseSensitive(document, "measurements"))
+    {
+        if (bound == NULL && (!*name || strcmp(ypi_text_of(m, "name"), name) == 0))
+            bound = nearest_bound(m);
+    }
+    if (bound != NULL)
+        ypi_ceiling_text(out, bound);
+}
+
+/* -- changes ------------------------------------------------------------------------------- */
+
+static void format_as(char out[YPI_FIGURE_MAX], const struct ypi_change *change, double value,
+                      const cJSON *document)
+{
+    if (strcmp(change->what, "time") == 0)
+        ypi_format_seconds(out, value);
+    else if (strcmp(change->what, "memory") == 0)
+        ypi_format_bytes(out, value);
+    else if (strcmp(change->what, "value") == 0)
+        ypi_format_value(out, value, unit_of(document, change->name));
+    else
+        ypi_format_value(out, value, "");
+}
+
+char *ypi_page_change(const struct ypi_change *change, const cJSON *document)
+{
+    struct ypi_text out = {0};
+    char before[YPI_FIGURE_MAX];
+    char now[YPI_FIGURE_MAX];
+    format_as(before, change, change->before, document);
+    format_as(now, change, change->now, document);
+    ypi_text_add(&out, "%s%s%s: %s \u2192 %s", change->what,
+                 change->name != NULL && *change->name ? " " : "",
+                 change->name != NULL ? change->name : "",
+                 change->before_text != NULL ? change->before_text : before,
+                 change->now_text != NULL ? change->now_text : now);
+    if (isfinite(change->ratio))
+        ypi_text_add(&out, ", %.3g times", change->ratio);
+    if (change->low < change->high)
+        ypi_text_add(&out, " [%.3g, %.3g]", change->low, change->high);
+    return ypi_text_take(&out);
+}
