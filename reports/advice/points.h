@@ -1,0 +1,18 @@
+/* Cases side by side: groups of those that differ in the varied axes of a rule alone. */
+#pragma once
+
+#include "reports/advice/rule.h"
+
+#include <stddef.h>
+
+struct ypi_points {
+    struct ypi_point *list; /* by group, in a group by x, else in the order taken */
+    size_t count;
+};
+
+/* Of the cases that have a place by the rule. A rule without `place` has all in one group. */
+struct ypi_points ypi_points_of(const struct ypi_run_rule *rule, struct ypi_kept *const *cases,
+                                size_t count);
+/* The number of points of the group that begins at `from`. */
+size_t ypi_points_group(const struct ypi_points *points, size_t from);
+void ypi_points_free(struct ypi_points *points);
