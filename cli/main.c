@@ -30,7 +30,8 @@ static const struct command {
      "      [--attempts] [--json] [-v]\n"
      "  yieldpoint history import FILE...\n"
      "  yieldpoint history prune [--keep-last N] [--older-than TIME] [--samples] [--dry-run]\n"
-     "  yieldpoint history export --csv FILE | --json FILE [--columns NAME]",
+     "  yieldpoint history export --csv FILE | --json FILE [--columns NAME]\n"
+     "  yieldpoint history export --openmetrics FILE | --tensorboard DIR [--log FILE]",
      "what ran, newest first: 20 results, or N, of those for which all that is given holds; TIME:\n"
      "      2026-11-22, 2026-11-22T17:30 of UTC, or 12h, 7d ago; --machine: its fingerprint, or a\n"
      "      part of its processor's or host's name; --attempts: with the fresh processes that\n"
@@ -40,7 +41,9 @@ static const struct command {
      "each\n"
      "      case and machine;\n"
      "      export: a row for each measurement; -: the standard output; --columns: all,\n"
-     "      tile-sweep or model-sweep; prune and export take what selects results, too",
+     "      tile-sweep or model-sweep; --openmetrics: the newest result of each case and machine;\n"
+     "      --tensorboard: event files; --log: a training run's log instead of the history; prune\n"
+     "      and export take what selects results, too",
      ypi_report_history, false},
     {"show", "[ID | PREFIX | last] [--samples] [--json | --csv] [-v]",
      "all that is stored of one result: the newest one of a case's id or of a part of it, or the\n"

@@ -40,7 +40,7 @@ enum yp_status ypi_sink_close(struct ypi_sink *s)
 {
     bool to_file = s->file.fd >= 0;
     write_out(s);
-    if (to_file && s->status == YP_OK)
+    if (to_file && s->status == YP_OK && !s->one_of_many)
         s->status = ypi_atomic_sync(&s->file);
     if (to_file && s->status == YP_OK)
         s->status = ypi_atomic_publish(&s->file, true);

@@ -12,6 +12,7 @@ struct ypi_sink {
     struct ypi_text text;        /* not yet written; add to it, then call ypi_sink_step() */
     uint64_t written;
     enum yp_status status; /* of the first that failed */
+    bool one_of_many;      /* files: closing does not wait until it is on the disk */
 };
 
 /* "-": the standard output. */

@@ -14,11 +14,12 @@
 
 /* Slices of a measurement's samples; where there are more samples, a slice stands for several. */
 #define SLICES_MAX 1000
-/* Of what a damaged history may hold: the year 5138, 30 years. */
-#define LAST_BEGIN 1e11
+/* Of what a damaged history may hold: the year 2040, 30 years. Until then a double holds a quarter
+ * of a microsecond exactly, so that readers find slices which touch and do not overlap. */
+#define LAST_MOMENT 2.24e9
 #define LONGEST 1e9
 
-enum row { ROW_CASE = 1, ROW_MEASUREMENTS, ROW_SAMPLES, ROW_PHASES, ROW_PROCESSES, ROWS };
+enum { ROW_CASE = 1, ROW_MEASUREMENTS, ROW_SAMPLES, ROW_PHASES, ROW_PROCESSES, ROWS };
 
 static const char *const row_names[ROWS] = {"",        "case",           "measurements",
                                             "samples", "phases (means)", "fresh processes"};
@@ -38,8 +39,6 @@ static double within(double seconds, double most)
     return seconds > 0 ? fmin(seconds, most) : 0; /* NaN: 0 */
 }
 
-/* A double holds a quarter of a microsecond exactly up to the year 2041: whoever reads it finds
- * slices that touch and do not overlap. */
 static int64_t quarters(double seconds)
 {
     return llround(4e6 * seconds);
@@ -76,14 +75,14 @@ static void add_metadata(struct ypi_trace *t, int row, const char *what, const c
 }
 
 /* In seconds since 1970; `args` may be NULL, and is freed. */
-static void add_slice(struct ypi_trace *t, enum row row, const char *name, const char *category,
+static void add_slice(struct ypi_trace *t, int row, const char *name, const char *category,
                       double begin, double end, cJSON *args)
 {
     if (!t->row_named[row])
         add_metadata(t, row, "thread_name", row_names[row]);
     t->row_named[row] = true;
-    int64_t from = quarters(within(begin, LAST_BEGIN));
-    int64_t to = quarters(within(end, LAST_BEGIN + LONGEST));
+    int64_t from = quarters(within(begin, LAST_MOMENT));
+    int64_t to = quarters(within(end, LAST_MOMENT));
     begin_event(t, 'X', row, name);
     ypi_text_add(&t->sink.text, ",\"cat\":\"%s\"", category);
     add_microseconds(t, "ts", from);
@@ -100,7 +99,7 @@ static void add_slice(struct ypi_trace *t, enum row row, const char *name, const
 static void add_counter(struct ypi_trace *t, const char *name, double at, double value)
 {
     begin_event(t, 'C', 0, name);
-    add_microseconds(t, "ts", quarters(within(at, LAST_BEGIN)));
+    add_microseconds(t, "ts", quarters(within(at, LAST_MOMENT)));
     ypi_text_add(&t->sink.text, ",\"args\":{\"value\":");
     ypi_sink_json_number(&t->sink, value);
     ypi_text_add(&t->sink.text, "}");
@@ -252,7 +251,7 @@ static double add_stages(struct ypi_trace *t, const cJSON *document, double *bod
     for (int i = 0; i < 3; i++)
         all += seconds[i] = within(ypi_real(result, names[i]), LONGEST);
     double end = t->free_at[ROW_CASE];
-    double setup = within(ypi_real(result, "started"), LAST_BEGIN) + before_setup(document, all);
+    double setup = within(ypi_real(result, "started"), LAST_MOMENT) + before_setup(document, all);
     double at = setup;
     for (int i = 0; i < 3; i++) {
         double until = fmin(at + seconds[i], end);
@@ -363,7 +362,7 @@ enum yp_status ypi_trace_take(struct ypi_trace *t, const struct ypi_report_case 
     const cJSON *result = member(document, "result");
     const char *device = ypi_text_of(member(document, "case"), "device");
     const cJSON *one;
-    double begin = within(ypi_real(result, "started"), LAST_BEGIN);
+    double begin = within(ypi_real(result, "started"), LAST_MOMENT);
     double body = 0;
     t->process++;
     memset(t->row_named, 0, sizeof t->row_named);

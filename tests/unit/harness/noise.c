@@ -1,5 +1,6 @@
 /* What is read from the kernel's files, on kernels of several kinds, and what is said of it. */
 #include "harness/measure/noise.h"
+#include "base/system/clock.h"
 #include "base/system/cgroup_path.h"
 #include "base/system/file.h"
 #include "device/cpu/binding.h"
@@ -365,8 +366,11 @@ Test(noise, differences_have_names_and_are_not_below_zero)
         expect_near(ypi_field_real(&ypi_noise_fields[i], &m), fields[i].wanted, fields[i].name);
     }
     for (size_t i = 0; i < ypi_noise_field_count; i++) /* behind them stand an accelerator's */
-        cr_expect_eq(ypi_field_known(&ypi_noise_fields[i], &m), i < count, "%s",
+        cr_expect_eq(ypi_field_known(&ypi_noise_fields[i], &m), i <= count, "%s",
                      ypi_noise_fields[i].name);
+    cr_expect_str_eq(ypi_noise_fields[count].name, "began"); /* by the wall clock */
+    cr_expect_float_eq(ypi_field_real(&ypi_noise_fields[count], &m),
+                       ypi_wall_clock() - (ypi_now() - begin.at), 1);
     cr_expect(isnan(ypi_field_real(&ypi_noise_fields[0], &(struct ypi_measured){0})));
     end.busy = begin.busy + 1; /* rounded down by the kernel */
     cr_expect_eq(ypi_noise_between(&begin, &end).others, 0);
