@@ -347,10 +347,10 @@ def check_refused(tap, program, folder):
         save(path, found)
         refused(words, USAGE, text)
     pipe = os.path.join(folder, "pipe")
-    for form in ("plan", "train"):
-        refused([form, "--nonsense"], USAGE, f"\n  yieldpoint graph {form} --nonsense\n")
     os.mkfifo(pipe)
     refused([*SMALL, "--graphs", pipe], FILE, "pipe: is no file")
+    for form in ("plan", "train"):
+        refused([form, "--nonsense"], USAGE, f"  yieldpoint graph {form} --nonsense")
     with open(path, "r+b") as file:
         file.truncate(100)
     refused(words, FILE, "bad.safetensors")

@@ -179,7 +179,7 @@ def check_refused(tap, program, folder):
     refused([*tiny, "--tokens", good, "--load", weights], USAGE, "tensor 'token_embeddings.weight' has 2 axes")
     refused([*tiny, "--tokens", good, "--dump", os.path.join(folder, "no", "where")], FILE, "no/where")
     refused(["plan", "--nonsense"], USAGE, "there is no such option")
-    refused(["plan", "--nonsense"], USAGE, "\n  yieldpoint lm plan --nonsense\n")
+    refused(["plan", "--nonsense"], USAGE, "  yieldpoint lm plan --nonsense")
     for name, path in (("tokens", good), ("load", short), ("config", config)):
         words = ["--tokens", good, *([] if name == "tokens" else [f"--{name}", path])]
         with open(path, "rb") as file:

@@ -573,7 +573,7 @@ def check_pass_refused(tap, place):
                 f"is the file of --{name}: must be another")
         with open(path, "rb") as file:
             tap.check(file.read() == content, f"--{name} is as it was")
-    refused(["plan", "--nonsense"], USAGE, "\n  yieldpoint refiner plan --nonsense\n")
+    refused(["plan", "--nonsense"], USAGE, "  yieldpoint refiner plan --")
     npy(bad, (1, 4, 16, 16), [math.nan] + [0.0] * 1023)
     refused(["--input", bad], USAGE, "bad.npy: the image is nan")
     npy(bad, (1, 4, 16, 16), [0.0] * 1023 + [1e300], "f8")
