@@ -5,10 +5,10 @@
 #include "base/system/atomic_file.h"
 #include "base/text/text.h"
 #include "models/data/order.h"
+#include "models/train/options.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,17 +17,6 @@
 
 /* -- the table -------------------------------------------------------------------------------- */
 
-enum kind { REAL, SINGLE, SIZE, WHOLE64, WHOLE32, FLAG, CHOICE };
-
-struct row {
-    const char *section, *name;
-    enum kind kind;
-    size_t at;                /* in struct rx_config */
-    double low, high;         /* of numbers */
-    bool open;                /* low is not allowed itself */
-    const char *const *words; /* of a choice, by its number; ends with NULL */
-};
-
 static_assert(sizeof(enum rx_detector) == sizeof(unsigned), "choices are stored as unsigned");
 
 static const char *const starts[] = {"variance", "uniform", NULL};
@@ -35,149 +24,51 @@ static const char *const ways[] = {"soft", "weights", "ones", NULL};
 static const char *const detectors[] = {"global", "image", "lad", "autoencoder", NULL};
 static const char *const inverses[] = {"cholesky", "pinv", NULL};
 static const char *const operands[] = {"fp32", "bf16", "fp16", NULL};
-static const char *const optimisers[] = {"adamw", "sgd", NULL};
-static const char *const schedules[] = {"plateau", "constant", "cosine", NULL};
 static const char *const flags[] = {"false", "true", NULL};
 
-#define MANY 1e9
 #define LARGE 1e30
 #define OF(member) offsetof(struct rx_config, options.member)
 #define OR(member) offsetof(struct rx_config, training.member)
 
-static const struct row rows[] = {
-    {"minmax", "by_sample", FLAG, OF(by_sample), 0, 0, false, flags},
-    {"selector", "keep", REAL, OF(keep), 0, 1e6, false, NULL},
-    {"selector", "temperature", REAL, OF(temperature), 0, 1e6, true, NULL},
-    {"selector", "train_temperature", FLAG, OF(train_temperature), 0, 0, false, flags},
-    {"selector", "start", FLAG, OF(uniform), 0, 0, false, starts},
-    {"selector", "hard", CHOICE, OF(hard), 0, 0, false, ways},
-    {"selector", "temperature_decay", REAL, OF(temperature_decay), 0, 1, false, NULL},
-    {"selector", "temperature_min", REAL, OF(temperature_min), 0, 1e6, false, NULL},
-    {"selector", "entropy", REAL, OF(entropy), -LARGE, LARGE, false, NULL},
-    {"selector", "diversity", REAL, OF(diversity), -LARGE, LARGE, false, NULL},
-    {"pca", "components", SIZE, OF(components), 1, RX_MAX_CHANNELS, false, NULL},
-    {"pca", "orthogonality", REAL, OF(orthogonality), 0, LARGE, false, NULL},
-    {"pca", "whiten", FLAG, OF(whiten), 0, 0, false, flags},
-    {"pca", "residual", FLAG, OF(residual), 0, 0, false, flags},
-    {"detector", "kind", CHOICE, OF(detector), 0, 0, false, detectors},
-    {"detector", "eps", REAL, OF(eps), 0, LARGE, false, NULL},
-    {"detector", "shrink", REAL, OF(shrink), 0, 1, false, NULL},
-    {"detector", "mask_dead", FLAG, OF(mask_dead), 0, 0, false, flags},
-    {"detector", "max_error", REAL, OF(max_error), 0, LARGE, false, NULL},
-    {"detector", "inverse", CHOICE, OF(inverse), 0, 0, false, inverses},
-    {"detector", "hidden", SIZE, OF(hidden), 0, RX_MAX_CHANNELS, false, NULL},
-    {"detector", "seed", WHOLE64, OF(seed), 0, 0, false, NULL},
-    {"logit", "scale", SINGLE, OF(scale), -LARGE, LARGE, false, NULL},
-    {"loss", "positive_weight", REAL, OF(positive_weight), 0, 1e6, true, NULL},
-    {"train", "seed", WHOLE64, OR(seed), 0, 0, false, NULL},
-    {"train", "validation", REAL, OR(validation), 0, 1, false, NULL},
-    {"train", "epochs", WHOLE64, OR(epochs), 0, 0, false, NULL},
-    {"train", "batch", SIZE, OR(batch), 1, MANY, false, NULL},
-    {"train", "accumulate", SIZE, OR(accumulate), 1, MANY, false, NULL},
-    {"train", "optimiser", CHOICE, OR(optimiser), 0, 0, false, optimisers},
-    {"train", "precision", CHOICE, OF(precision), 0, 0, false, operands},
-    {"train", "clip", REAL, OR(clip), 0, LARGE, false, NULL},
-    {"train", "average", REAL, OR(average), 0, 1, false, NULL},
-    {"train", "schedule", CHOICE, OR(schedule), 0, 0, false, schedules},
-    {"train", "patience", WHOLE64, OR(patience), 0, 0, false, NULL},
-    {"train", "max_skipped", WHOLE64, OR(max_skipped), 0, 0, false, NULL},
-    {"train", "keep_best", FLAG, OR(keep_best), 0, 0, false, flags},
-    {"train", "checkpoint_every", WHOLE64, OR(checkpoint_every), 0, 0, false, NULL},
-    {"adamw", "lr", REAL, OR(adamw.lr), 0, LARGE, true, NULL},
-    {"adamw", "beta1", REAL, OR(adamw.beta1), 0, 1, false, NULL},
-    {"adamw", "beta2", REAL, OR(adamw.beta2), 0, 1, false, NULL},
-    {"adamw", "eps", REAL, OR(adamw.eps), 0, LARGE, false, NULL},
-    {"adamw", "weight_decay", REAL, OR(adamw.weight_decay), 0, LARGE, false, NULL},
-    {"sgd", "lr", REAL, OR(sgd.lr), 0, LARGE, true, NULL},
-    {"sgd", "momentum", REAL, OR(sgd.momentum), 0, 1, false, NULL},
-    {"sgd", "dampening", REAL, OR(sgd.dampening), 0, 1, false, NULL},
-    {"sgd", "weight_decay", REAL, OR(sgd.weight_decay), 0, LARGE, false, NULL},
-    {"sgd", "nesterov", FLAG, OR(sgd.nesterov), 0, 0, false, flags},
-    {"plateau", "factor", REAL, OR(plateau.factor), 0, 1, true, NULL},
-    {"plateau", "patience", WHOLE32, OR(plateau.patience), 0, MANY, false, NULL},
-    {"plateau", "threshold", REAL, OR(plateau.threshold), 0, LARGE, false, NULL},
-    {"plateau", "absolute", FLAG, OR(plateau.absolute), 0, 0, false, flags},
-    {"plateau", "cooldown", WHOLE32, OR(plateau.cooldown), 0, MANY, false, NULL},
-    {"plateau", "min_lr", REAL, OR(plateau.min_lr), 0, LARGE, false, NULL},
-    {"plateau", "eps", REAL, OR(plateau.eps), 0, LARGE, false, NULL},
-    {"cosine", "warmup", WHOLE64, OR(cosine.warmup), 0, 0, false, NULL},
-    {"cosine", "steps", WHOLE64, OR(cosine.steps), 0, 0, false, NULL},
-    {"cosine", "min_lr", REAL, OR(cosine.min_lr), 0, LARGE, false, NULL},
-    {"scaling", "initial", REAL, OR(scaling.initial), 0, LARGE, false, NULL},
-    {"scaling", "growth", REAL, OR(scaling.growth), 1, LARGE, true, NULL},
-    {"scaling", "backoff", REAL, OR(scaling.backoff), 0, 1, true, NULL},
-    {"scaling", "interval", WHOLE32, OR(scaling.interval), 1, MANY, false, NULL},
+/* In struct rx_config; the trainer's own follow. */
+static const struct train_option own[] = {
+    {"minmax", "by_sample", TRAIN_OPTION_FLAG, OF(by_sample), 0, 0, false, flags},
+    {"selector", "keep", TRAIN_OPTION_REAL, OF(keep), 0, 1e6, false, NULL},
+    {"selector", "temperature", TRAIN_OPTION_REAL, OF(temperature), 0, 1e6, true, NULL},
+    {"selector", "train_temperature", TRAIN_OPTION_FLAG, OF(train_temperature), 0, 0, false, flags},
+    {"selector", "start", TRAIN_OPTION_FLAG, OF(uniform), 0, 0, false, starts},
+    {"selector", "hard", TRAIN_OPTION_CHOICE, OF(hard), 0, 0, false, ways},
+    {"selector", "temperature_decay", TRAIN_OPTION_REAL, OF(temperature_decay), 0, 1, false, NULL},
+    {"selector", "temperature_min", TRAIN_OPTION_REAL, OF(temperature_min), 0, 1e6, false, NULL},
+    {"selector", "entropy", TRAIN_OPTION_REAL, OF(entropy), -LARGE, LARGE, false, NULL},
+    {"selector", "diversity", TRAIN_OPTION_REAL, OF(diversity), -LARGE, LARGE, false, NULL},
+    {"pca", "components", TRAIN_OPTION_SIZE, OF(components), 1, RX_MAX_CHANNELS, false, NULL},
+    {"pca", "orthogonality", TRAIN_OPTION_REAL, OF(orthogonality), 0, LARGE, false, NULL},
+    {"pca", "whiten", TRAIN_OPTION_FLAG, OF(whiten), 0, 0, false, flags},
+    {"pca", "residual", TRAIN_OPTION_FLAG, OF(residual), 0, 0, false, flags},
+    {"detector", "kind", TRAIN_OPTION_CHOICE, OF(detector), 0, 0, false, detectors},
+    {"detector", "eps", TRAIN_OPTION_REAL, OF(eps), 0, LARGE, false, NULL},
+    {"detector", "shrink", TRAIN_OPTION_REAL, OF(shrink), 0, 1, false, NULL},
+    {"detector", "mask_dead", TRAIN_OPTION_FLAG, OF(mask_dead), 0, 0, false, flags},
+    {"detector", "max_error", TRAIN_OPTION_REAL, OF(max_error), 0, LARGE, false, NULL},
+    {"detector", "inverse", TRAIN_OPTION_CHOICE, OF(inverse), 0, 0, false, inverses},
+    {"detector", "hidden", TRAIN_OPTION_SIZE, OF(hidden), 0, RX_MAX_CHANNELS, false, NULL},
+    {"detector", "seed", TRAIN_OPTION_WHOLE64, OF(seed), 0, 0, false, NULL},
+    {"logit", "scale", TRAIN_OPTION_SINGLE, OF(scale), -LARGE, LARGE, false, NULL},
+    {"loss", "positive_weight", TRAIN_OPTION_REAL, OF(positive_weight), 0, 1e6, true, NULL},
+    {"train", "precision", TRAIN_OPTION_CHOICE, OF(precision), 0, 0, false, operands},
 };
-enum { ROWS = sizeof rows / sizeof *rows };
+enum { OWN = sizeof own / sizeof *own, ROWS = OWN + TRAIN_OPTIONS };
 
-/* -- a value ---------------------------------------------------------------------------------- */
-
-static char *take_word(const struct row *row, const char *value, void *to)
+static const struct train_option *row(size_t i)
 {
-    unsigned chosen = 0;
-    while (row->words[chosen] != NULL && strcmp(row->words[chosen], value) != 0)
-        chosen++;
-    if (row->words[chosen] == NULL) {
-        char allowed[128] = "";
-        for (size_t i = 0, n = 0; row->words[i] != NULL; i++)
-            n += (size_t)snprintf(allowed + n, sizeof allowed - n, "%s%s", i > 0 ? ", " : "",
-                                  row->words[i]);
-        return ypi_format("%s is '%s', allowed are %s", row->name, value, allowed);
-    }
-    if (row->kind == FLAG)
-        *(bool *)to = chosen != 0;
-    else
-        *(unsigned *)to = chosen;
-    return NULL;
+    return i < OWN ? &own[i] : &train_options[i - OWN];
 }
 
-/* 64 bits, which a double does not hold. */
-static char *take_long(const struct row *row, const char *value, void *to)
+/* Where its value is in struct rx_config. */
+static size_t place(size_t i)
 {
-    char *end = NULL;
-    errno = 0;
-    unsigned long long number = strtoull(value, &end, 10);
-    if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0)
-        return ypi_format("%s is '%s', allowed are whole numbers of 0 to 2^64 - 1", row->name,
-                          value);
-    *(uint64_t *)to = number;
-    return NULL;
-}
-
-static char *take_number(const struct row *row, const char *value, void *to)
-{
-    char *end = NULL;
-    double number = strtod(value, &end);
-    bool whole = row->kind == SIZE || row->kind == WHOLE32;
-    bool right = value[0] != '\0' && *end == '\0' && number <= row->high &&
-                 (row->open ? number > row->low : number >= row->low) &&
-                 (!whole || number == floor(number));
-    if (!right)
-        return ypi_format("%s is '%s', allowed are %s %s %g up to %g", row->name, value,
-                          whole ? "whole numbers" : "numbers", row->open ? "above" : "from",
-                          row->low, row->high);
-    switch (row->kind) {
-    case SINGLE:
-        *(float *)to = (float)number;
-        break;
-    case SIZE:
-        *(size_t *)to = (size_t)number;
-        break;
-    case WHOLE32:
-        *(uint32_t *)to = (uint32_t)number;
-        break;
-    default:
-        *(double *)to = number;
-    }
-    return NULL;
-}
-
-static char *take_value(const struct row *row, const char *value, struct rx_config *config)
-{
-    void *to = (char *)config + row->at;
-    if (row->words != NULL)
-        return take_word(row, value, to);
-    return (row->kind == WHOLE64 ? take_long : take_number)(row, value, to);
+    return row(i)->at + (i < OWN ? 0 : offsetof(struct rx_config, training));
 }
 
 /* -- a file ----------------------------------------------------------------------------------- */
@@ -203,12 +94,12 @@ static char *allowed_in(const char *section)
     char list[512] = "";
     const char *last = "";
     for (size_t i = 0, n = 0; i < ROWS; i++) {
-        if (section != NULL ? strcmp(rows[i].section, section) != 0
-                            : strcmp(rows[i].section, last) == 0)
+        if (section != NULL ? strcmp(row(i)->section, section) != 0
+                            : strcmp(row(i)->section, last) == 0)
             continue;
         n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n > 0 ? ", " : "",
-                              section != NULL ? rows[i].name : rows[i].section);
-        last = rows[i].section;
+                              section != NULL ? row(i)->name : row(i)->section);
+        last = row(i)->section;
     }
     return ypi_strdup(list);
 }
@@ -217,7 +108,7 @@ static char *begin(struct reading *r, int line, const char *section)
 {
     bool known = false;
     for (size_t i = 0; i < ROWS; i++)
-        known = known || strcmp(rows[i].section, section) == 0;
+        known = known || strcmp(row(i)->section, section) == 0;
     if (!known) {
         char *allowed = allowed_in(NULL);
         char *message = ypi_format("section '%s' is not known, allowed are %s", section, allowed);
@@ -237,13 +128,17 @@ static char *entry(struct reading *r, const char *section, const char *name, con
 {
     bool known = false;
     for (size_t i = 0; i < ROWS; i++) {
-        known = known || strcmp(rows[i].section, section) == 0;
-        if (strcmp(rows[i].section, section) != 0 || strcmp(rows[i].name, name) != 0)
+        known = known || strcmp(row(i)->section, section) == 0;
+        if (strcmp(row(i)->section, section) != 0 || strcmp(row(i)->name, name) != 0)
             continue;
         if (r->given[i])
             return ypi_format("%s of [%s] is given twice", name, section);
         r->given[i] = true;
-        return take_value(&rows[i], value, r->config);
+        char *allowed = train_option_set(row(i), value, (char *)r->config + place(i));
+        char *message =
+            allowed != NULL ? ypi_format("%s is '%s', allowed are %s", name, value, allowed) : NULL;
+        free(allowed);
+        return message;
     }
     if (!known && section[0] != '\0')
         return NULL; /* the section was refused */
@@ -265,20 +160,13 @@ static char *take(void *arg, int line, const char *section, const char *name, co
 /* What belongs to an optimiser or a schedule that is not the chosen one would have no effect. */
 static void check_chosen(struct reading *r)
 {
-    const struct train_config *c = &r->config->training;
-    const struct {
-        const char *section, *choice;
-        bool chosen;
-    } parts[] = {{"adamw", "optimiser", c->optimiser == TRAIN_ADAMW},
-                 {"sgd", "optimiser", c->optimiser == TRAIN_SGD},
-                 {"plateau", "schedule", c->schedule == TRAIN_PLATEAU},
-                 {"cosine", "schedule", c->schedule == TRAIN_COSINE}};
-    for (size_t i = 0; i < ROWS && r->first[0] == '\0'; i++)
-        for (size_t k = 0; k < sizeof parts / sizeof *parts && r->given[i]; k++)
-            if (!parts[k].chosen && strcmp(parts[k].section, rows[i].section) == 0)
-                snprintf(r->first, sizeof r->first,
-                         "%s: %s of [%s] is given, and %s of [train] is another", r->path,
-                         rows[i].name, rows[i].section, parts[k].choice);
+    for (size_t i = OWN; i < ROWS && r->first[0] == '\0'; i++) {
+        const char *needs = train_option_needs(row(i), &r->config->training);
+        if (r->given[i] && needs != NULL && strcmp(row(i)->section, "scaling") != 0)
+            snprintf(r->first, sizeof r->first,
+                     "%s: %s of [%s] is given, and %s of [train] is another", r->path, row(i)->name,
+                     row(i)->section, needs);
+    }
 }
 
 /* Nor has what the chosen detector does not take. */
@@ -295,10 +183,10 @@ static void check_detector(struct reading *r)
     enum rx_detector kind = r->config->options.detector;
     for (size_t i = 0; i < ROWS && r->first[0] == '\0'; i++)
         for (size_t k = 0; k < sizeof parts / sizeof *parts && r->given[i]; k++)
-            if (parts[k].at == rows[i].at && (parts[k].takers >> kind & 1) == 0)
+            if (parts[k].at == place(i) && (parts[k].takers >> kind & 1) == 0)
                 snprintf(r->first, sizeof r->first,
                          "%s: %s of [%s] is given, and a detector of kind %s does not take it",
-                         r->path, rows[i].name, rows[i].section, detectors[kind]);
+                         r->path, row(i)->name, row(i)->section, detectors[kind]);
 }
 
 /* The scale of the loss is PyTorch's where fp16 needs one and the file says nothing else; without
@@ -308,16 +196,16 @@ static void check_scaling(struct reading *r)
     struct train_scaling *scaling = &r->config->training.scaling;
     bool chosen = false;
     for (size_t i = 0; i < ROWS; i++)
-        chosen = chosen || (r->given[i] && rows[i].at == OR(scaling.initial));
+        chosen = chosen || (r->given[i] && place(i) == OR(scaling.initial));
     if (!chosen && r->config->options.precision == RX_OPERANDS_FP16)
         scaling->initial = train_scaling_defaults().initial;
     for (size_t i = 0; i < ROWS && scaling->initial == 0 && r->first[0] == '\0'; i++)
-        if (r->given[i] && strcmp(rows[i].section, "scaling") == 0 &&
-            rows[i].at != OR(scaling.initial))
+        if (r->given[i] && strcmp(row(i)->section, "scaling") == 0 &&
+            place(i) != OR(scaling.initial))
             snprintf(r->first, sizeof r->first,
                      "%s: %s of [scaling] is given, and there is no scale: initial is 0, allowed "
                      "with it are numbers above 0",
-                     r->path, rows[i].name);
+                     r->path, row(i)->name);
 }
 
 /* All of the file. */
@@ -409,15 +297,11 @@ uint64_t rx_config_identity(const struct rx_config *config)
 {
     uint64_t identity = data_order_key(ROWS, config->options.normalise, config->options.select);
     for (size_t i = 0; i < ROWS; i++) {
-        bool refuses = rows[i].at == OF(max_error); /* what is taken, and not what is computed */
-        if (rows[i].at >= offsetof(struct rx_config, training) || refuses)
+        bool refuses = place(i) == OF(max_error); /* what is taken, and not what is computed */
+        if (place(i) >= offsetof(struct rx_config, training) || refuses)
             continue;
-        static const size_t bytes[] = {
-            [REAL] = sizeof(double),      [SINGLE] = sizeof(float),     [SIZE] = sizeof(size_t),
-            [WHOLE64] = sizeof(uint64_t), [WHOLE32] = sizeof(uint32_t), [FLAG] = sizeof(bool),
-            [CHOICE] = sizeof(unsigned)};
         uint64_t value = 0;
-        memcpy(&value, (const char *)config + rows[i].at, bytes[rows[i].kind]);
+        memcpy(&value, (const char *)config + place(i), train_option_bytes(row(i)));
         identity = data_order_key(identity, i, value);
     }
     return identity;

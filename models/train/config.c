@@ -92,7 +92,7 @@ static enum yp_status check_schedule(const char *what, const struct train_config
             YP_INVALID,
             "%s: schedule is %d, allowed are TRAIN_PLATEAU, TRAIN_CONSTANT and TRAIN_COSINE", what,
             (int)c->schedule);
-    if (c->cosine.steps <= c->cosine.warmup)
+    if (c->cosine.steps > 0 && c->cosine.steps <= c->cosine.warmup)
         return yp_set_error(
             YP_INVALID, "%s: cosine.steps is %llu, allowed are more than cosine.warmup, %llu", what,
             (unsigned long long)c->cosine.steps, (unsigned long long)c->cosine.warmup);

@@ -43,7 +43,8 @@ double train_plateau_step(const struct train_plateau *how, struct train_plateau_
 
 struct train_cosine {
     uint64_t warmup; /* steps; 0: none */
-    uint64_t steps;  /* until min_lr is reached, those of the warm-up too; above `warmup` */
+    uint64_t steps;  /* until min_lr is reached, those of the warm-up too; above `warmup`. A trainer
+                        takes 0 for the steps of all its epochs */
     double min_lr;   /* 0 to the rate at the top */
 };
 

@@ -107,6 +107,25 @@ static void split_items(struct train *train)
     train->steps_per_epoch = (train->training + per_step - 1) / per_step;
 }
 
+/* A cosine over all epochs; without one no step is made, whatever its rate. */
+static enum yp_status set_cosine(struct train *train)
+{
+    struct train_config *c = &train->config;
+    if (c->schedule != TRAIN_COSINE || c->cosine.steps > 0)
+        return YP_OK;
+    if (__builtin_mul_overflow(train->steps_per_epoch, c->epochs, &c->cosine.steps))
+        c->cosine.steps = UINT64_MAX;
+    if (c->epochs == 0)
+        c->cosine.steps = c->cosine.warmup + 1;
+    return c->cosine.steps > c->cosine.warmup
+               ? YP_OK
+               : yp_set_error(
+                     YP_INVALID,
+                     "train_create: cosine.warmup is %llu, allowed are fewer than the %llu "
+                     "steps of all epochs",
+                     (unsigned long long)c->cosine.warmup, (unsigned long long)c->cosine.steps);
+}
+
 struct train *train_create(struct yp_device *device, const struct train_objective *objective,
                            const struct train_config *config)
 {
@@ -138,6 +157,10 @@ struct train *train_create(struct yp_device *device, const struct train_objectiv
         train->settings[i] = objective->settings[i];
     train->objective.settings = train->settings;
     split_items(train);
+    if (set_cosine(train) != YP_OK) {
+        train_destroy(train);
+        return NULL;
+    }
     return train;
 }
 

@@ -142,7 +142,8 @@ struct train_config {
     double average;
     enum train_schedule schedule;
     struct train_plateau plateau; /* of the watched loss: validation, or training without one */
-    struct train_cosine cosine;   /* where it is TRAIN_COSINE */
+    struct train_cosine cosine; /* where it is TRAIN_COSINE; with steps = 0 a checkpoint of so many
+                                   epochs is refused by a run of another number */
     struct train_scaling scaling; /* of the loss; initial = 0: none */
     uint64_t patience;            /* epochs without a better watched loss that are borne; 0: all */
     struct train_set no_decay;    /* tensors without weight decay */

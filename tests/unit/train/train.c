@@ -720,6 +720,26 @@ Test(train, memory_is_one_block_of_the_size_that_was_said)
     }
 }
 
+/* A cosine that is given no steps reaches its end with the last epoch. */
+Test(train, cosine_over_all_epochs)
+{
+    float after[3][N];
+    const uint64_t steps[] = {0, 15, 16};
+    for (size_t i = 0; i < LENGTH(steps); i++) {
+        struct subject s = {0};
+        struct train_config c = config_of();
+        c.schedule = TRAIN_COSINE;
+        c.cosine = (struct train_cosine){.warmup = 2, .steps = steps[i], .min_lr = 0.01};
+        struct train *train = begun(&s, &c);
+        OK(train_run(train, 0));
+        cr_expect(i == 2 || fabs(state_of(train).lr - 0.01) < 1e-12, "%g", state_of(train).lr);
+        memcpy(after[i], train_parameters(train), sizeof after[i]);
+        train_destroy(train);
+    }
+    cr_expect(memcmp(after[0], after[1], sizeof after[0]) == 0);
+    cr_expect(memcmp(after[0], after[2], sizeof after[0]) != 0);
+}
+
 /* -- what is refused --------------------------------------------------------------------------- */
 
 static void expect_refused(const struct train_objective *objective, const struct train_config *c,
@@ -794,6 +814,13 @@ Test(train, what_is_not_allowed_is_named)
             words)
     COSINE(4, 4, 0, "cosine.steps is 4, allowed are more than cosine.warmup, 4");
     COSINE(4, 8, 0.5, "cosine.min_lr is 0.5, allowed is [0, 0.2]");
+    struct train_config all = config_of(); /* of 15 steps, which only a trainer knows */
+    all.schedule = TRAIN_COSINE;
+    all.cosine.warmup = 15;
+    struct train_objective whole = objective_of(&s);
+    cr_expect_null(train_create(yp_device_cpu(), &whole, &all));
+    cr_expect_not_null(
+        strstr(yp_last_error(), "cosine.warmup is 15, allowed are fewer than the 15"));
 
     struct train_config c = config_of();
     struct train *train = created(&s, &c);
