@@ -213,7 +213,8 @@ enum yp_status state_check_output(struct state_file output, const struct state_f
                                   size_t count)
 {
     for (size_t i = 0; i < count && output.path != NULL; i++)
-        if (inputs[i].path != NULL && ypi_is_same_file(output.path, inputs[i].path))
+        if (inputs[i].path != NULL && (strcmp(output.path, inputs[i].path) == 0 ||
+                                       ypi_is_same_file(output.path, inputs[i].path)))
             return yp_set_error(YP_INVALID, "--%s %s is the file of --%s: must be another",
                                 output.option, output.path, inputs[i].option);
     return YP_OK;

@@ -65,7 +65,8 @@ struct state_file {
 };
 
 /* A file that is written takes the place of another, but not of one that it is made from.
- * YP_INVALID, with both options: `output` is the file of an input, by whatever name. */
+ * YP_INVALID, with both options: `output` is the file of an input, by whatever name, or has the
+ * name of one that is not there yet. */
 enum yp_status state_check_output(struct state_file output, const struct state_file *inputs,
                                   size_t count);
 

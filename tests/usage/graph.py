@@ -1,17 +1,20 @@
 """`yieldpoint graph`: plans, passes that are held to what PyTorch made (models/graph/reference/make.py), and what is
 refused."""
 
+import csv
 import json
 import math
 import os
 import random
+import resource
 import struct
+import subprocess
 import sys
 import tempfile
 import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from program import run  # noqa: E402
+from program import ENVIRONMENT, run  # noqa: E402
 from tap import Tap  # noqa: E402
 from tensors import save, tensors  # noqa: E402
 
@@ -201,6 +204,71 @@ def check_seeds(tap, program, folder):
 # -- training --
 
 
+def check_full_disk(tap, program, words, cache):
+    """The file of other settings stays where its successor does not fit. A limit of a file's size stands for the disk's;
+    beyond it writing is an error, since SIGXFSZ is ignored."""
+    with open(cache, "rb") as file:
+        before = file.read()
+    done = subprocess.run([program, "graph", *words, "--history", "3", "--cache", "disk"], capture_output=True, text=True,
+                          timeout=300, restore_signals=False, preexec_fn=lambda: resource.setrlimit(
+                              resource.RLIMIT_FSIZE, (len(before) // 4, len(before) // 4)), env=ENVIRONMENT)
+    with open(cache, "rb") as file:
+        after = file.read()
+    tap.check(done.returncode == FILE and "graphs.cache: cannot be written at byte " in done.stderr, "a full disk", done)
+    tap.check(after == before, "a full disk: the cache of other settings is as it was")
+
+
+def check_trainer(tap, folder, path, train, losses, saved):
+    """What the trainer has, by the names of its settings: that each counts, and goes on from a checkpoint."""
+    log, checkpoint = os.path.join(folder, "rates.csv"), os.path.join(folder, "cosine")
+
+    def rates(*more):
+        """Of the steps, with their end."""
+        done = train("--lr", "0.01", "--quiet", "--log", log, *more)
+        tap.check(done.code == 0, f"{more}: exit 0", done)
+        with open(log, encoding="utf-8") as file:
+            return [float(row["lr"]) for row in csv.DictReader(file) if row["kind"] == "step"], saved()
+    cosine = ["--schedule", "cosine", "--cosine-warmup", "3", "--cosine-min-lr", "0.001"]
+    found, whole = rates("--epochs", "2", *cosine)
+    steps = len(found)
+    right = [0.01 * t / 3 if t <= 3 else 0.001 + 0.0045 * (1 + math.cos(math.pi * (t - 3) / (steps - 3)))
+             for t in range(1, steps + 1)]
+    tap.check(steps > 6 and max(abs(a - b) for a, b in zip(found, right)) < 1e-9, "a cosine over all epochs", found)
+    tap.check(rates("--epochs", "2", *cosine, "--cosine-steps", str(steps))[1] == whole, "and over as many steps")
+    run_on = ["--checkpoint", checkpoint, "--checkpoint-every", "1"]
+    rates("--epochs", "1", *cosine, "--cosine-steps", str(steps), *run_on)
+    done = train("--lr", "0.01", "--epochs", "2", *cosine, "--resume", *run_on)
+    tap.check(done.code == 0 and "epoch 2:" in done.out and "epoch 1:" not in done.out and saved() == whole,
+              "and goes on from a checkpoint", done)
+    done = train("--lr", "0.01", "--epochs", "3", *cosine, "--resume", *run_on)
+    tap.check(done.code == USAGE and "cosine.steps is " in done.err, "but not over more epochs", done)
+    usual = rates("--epochs", "2")[1]
+    half = rates("--epochs", "2", "--accumulate", "2")
+    tap.equal(len(half[0]), (steps // 2 + 1) // 2 * 2, "accumulated batches are one step")
+    for more in (["--average", "0.9"], ["--clip", "0.01"], ["--validation", "0.6"], ["--adamw-weight-decay", "0.5"],
+                 ["--optimiser", "sgd"], ["--optimiser", "sgd", "--sgd-momentum", "0.5"],
+                 ["--schedule", "plateau", "--plateau-patience", "0", "--plateau-threshold", "1"]):
+        tap.check(rates("--epochs", "2", *more)[1] != usual, f"{more} counts")
+    done = train("--epochs", "9", "--lr", "1", "--clip", "0", "--patience", "1", "--schedule", "constant")
+    found = losses(done)
+    best = found.index(min(found))
+    tap.check(done.code == 0 and len(found) == best + 3 < 10 and
+              f"stopped after epoch {best + 2}: no better loss than that of epoch {best}\n" in done.out, "it stops early",
+              done)
+    for more, text in ((["--average", "1.5"], "--average is '1.5': must be one of the numbers from 0 up to 1"),
+                       (["--schedule", "cosines"], "--schedule is 'cosines': must be one of plateau, constant, cosine"),
+                       (["--cosine-warmup", "5"], "--cosine-warmup has no effect: must be without it, or --schedule cosine"),
+                       (["--sgd-momentum", "0.5"], "--sgd-momentum has no effect: must be without it, or --optimiser sgd"),
+                       (["--schedule", "cosine", "--cosine-warmup", "999"],
+                        f"cosine.warmup is 999, allowed are fewer than the {5 * steps} steps of all epochs"),
+                       (["--checkpoint-every", "5"], "--checkpoint-every needs --checkpoint"),
+                       (["--log", path], "best.safetensors is the file of --save: must be another"),
+                       (["--checkpoint", log, "--log", os.path.join(folder, ".", "rates.csv")],
+                        "rates.csv is the file of --checkpoint: must be another")):
+        done = train(*more)
+        tap.check((done.code, done.out) == (USAGE, "") and text in done.err, f"refused: {text}", done)
+
+
 def check_training(tap, program, folder):
     plays, path = os.path.join(folder, "plays"), os.path.join(folder, "best.safetensors")
     done = run(program, "plays", "--output", plays, "--plays", "5", "--weeks", "1", "--quiet")
@@ -212,7 +280,8 @@ def check_training(tap, program, folder):
 
     def losses(done):
         """Of validation, by epoch."""
-        return [float(line.split("validation ")[1].split()[0].rstrip(",")) for line in done.out.splitlines()[1:]]
+        return [float(line.split("validation ")[1].split()[0].rstrip(",")) for line in done.out.splitlines()
+                if line.startswith("epoch")]
 
     def saved():
         with open(path, "rb") as file:
@@ -236,6 +305,8 @@ def check_training(tap, program, folder):
     for cache in ("memory", "disk", "disk"):
         done = train("--epochs", "3", "--lr", "0.01", "--cache", cache, "--quiet")
         tap.check(done.code == 0 and done.out == "" and saved() == straight, f"--cache {cache}: the same weights", done)
+    check_full_disk(tap, program, words, os.path.join(plays, "graphs.cache"))
+    check_trainer(tap, folder, path, train, losses, saved)
     train("--epochs", "1", "--lr", "0.01", "--quiet")
     same = saved()
     done = train("--epochs", "1", "--lr", "0.01", "--augment", "--quiet")
@@ -280,12 +351,16 @@ def check_refused(tap, program, folder):
 
     refused([], USAGE, "--graphs is missing")
     refused(["plan", "--size", "huge"], USAGE, "'huge'")
+    for form in ("plan", "train"):
+        refused([form, "--nonsense"], USAGE, f"  yieldpoint graph {form} --nonsense")
     refused(["plan", "--heads", "7"], USAGE, "graph_options.hidden is 64, heads 7: hidden must be even and a multiple")
     refused(["plan", "--features", "10"], USAGE, "features is 10")
     refused(["plan", "--batch", "0"], USAGE, "--batch")
     refused(["plan", "--precision", "fp8"], USAGE, "one of: fp32 bf16")
     refused(["plan", "--coverage", "-1"], USAGE, "--coverage")
     refused(["plan", "--graphs", path], USAGE, "--graphs is no option of yieldpoint graph plan")
+    refused(["plan", "--cosine-warmup", "3"], USAGE, "--cosine-warmup is no option of yieldpoint graph plan")
+    refused([*words, "--clip", "3"], USAGE, "--clip is no option of a pass over given graphs")
     refused([*words, "--limit", "1G"], USAGE, "--limit is no option of a pass over given graphs")
     refused(["train"], USAGE, "--data is missing")
     refused(["train", "--data", folder, "--dump", path], USAGE, "--dump is no option of yieldpoint graph train")
@@ -349,8 +424,6 @@ def check_refused(tap, program, folder):
     pipe = os.path.join(folder, "pipe")
     os.mkfifo(pipe)
     refused([*SMALL, "--graphs", pipe], FILE, "pipe: is no file")
-    for form in ("plan", "train"):
-        refused([form, "--nonsense"], USAGE, f"  yieldpoint graph {form} --nonsense")
     with open(path, "r+b") as file:
         file.truncate(100)
     refused(words, FILE, "bad.safetensors")

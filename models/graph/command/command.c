@@ -5,6 +5,7 @@
 
 #include "base/options/arguments.h"
 #include "base/text/output.h"
+#include "models/train/options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,12 +16,13 @@
 struct words {
     const char *size, *graphs, *load, *dump, *data, *save, *log, *checkpoint;
     size_t hidden, heads, layers, modes, blocks, inducing, features, history, future;
-    size_t batch, players, edges, epochs, accumulate;
+    size_t batch, players, edges, every;
     double lr;
     struct graph_losses losses;
     int precision, pass, device, cache;
     uint64_t limit, seed;
     bool gradients, in_double, augment, resume, skip_bad_rows, quiet, json, help;
+    struct train_words training;
 };
 
 #define AT(field) offsetof(struct words, field)
@@ -33,13 +35,14 @@ struct words {
     .value = "WORD", .kind = YPI_OPTION_CHOICE, .offset = AT(field), .choices = (words_), \
     .allowed = "one of: " words_
 
-enum { MODEL, PASS, LOSS, PLAN, RUN, TRAINING };
+enum { MODEL, PASS, LOSS, PLAN, RUN, TRAINING, TRAINER };
 static const char *const titles[] = {"The model:\n",
                                      "\nThe pass:\n",
                                      "\nWeights of parts of the loss, 0: without it:\n",
                                      "\nOf a plan:\n",
                                      "\nOf a pass over given graphs:\n",
-                                     "\nOf training, beside --batch, --load and --seed:\n"};
+                                     "\nOf training, beside --batch, --load and --seed:\n",
+                                     "\nHow it trains (models/train/trainer.h):\n"};
 
 static const struct ypi_option options[] = {
     {"size", .value = "NAME", .kind = YPI_OPTION_WORD, .offset = AT(size),
@@ -86,10 +89,8 @@ static const struct ypi_option options[] = {
      .help = "compute in double by plain loops, which is slow"},
     {"data", .value = "DIR", .kind = YPI_OPTION_WORD, .offset = AT(data), .group = TRAINING,
      .help = "with plays in CSV files, as of `yieldpoint plays`"},
-    {"epochs", SIZE(epochs), .group = TRAINING, .help = "at most; 10"},
-    {"accumulate", SIZE(accumulate), .group = TRAINING, .help = "batches of a step; 1"},
     {"lr", .value = "X", .kind = YPI_OPTION_REAL, .offset = AT(lr), .group = TRAINING,
-     .help = "the learning rate of AdamW; 0.001"},
+     .help = "the optimiser's learning rate; 0.001, of SGD 0.1"},
     {"augment", FLAG(augment), .group = TRAINING, .help = "flip half of the graphs, and add noise"},
     {"cache", CHOICE(cache, "off memory disk"), .group = TRAINING,
      .help = "where graphs are kept: off, memory, or disk, a file in the directory; off"},
@@ -98,10 +99,12 @@ static const struct ypi_option options[] = {
     {"save", FILE_(save), .group = TRAINING,
      .help = "write the weights with the best validation loss to this .safetensors file"},
     {"checkpoint", FILE_(checkpoint), .group = TRAINING, .help = "written after each epoch"},
+    {"checkpoint-every", SIZE(every), .group = TRAINING, .help = "steps, too"},
     {"resume", FLAG(resume), .group = TRAINING, .help = "go on from the checkpoint"},
     {"log", FILE_(log), .group = TRAINING, .help = "CSV with a row for each step and epoch"},
     {"quiet", FLAG(quiet), .group = TRAINING, .help = "print nothing but errors"},
     {"help", FLAG(help), .group = TRAINING, .help = "this"},
+    TRAIN_OPTION_ROWS(AT(training), TRAINER),
     {.letter = 'h', .kind = YPI_OPTION_FLAG, .offset = AT(help)},
     YPI_OPTIONS_END,
 };
@@ -143,8 +146,9 @@ static enum yp_status take_model(const struct words *w, struct graph_options *o)
 
 enum form { A_PASS = 1, A_PLAN = 2, A_TRAINING = 4 };
 
-/* An option that was said and that the form does not have; NULL: there is none. */
-static const char *misplaced(const struct words *w, enum form form)
+/* An option that was said and that the form does not have; NULL: there is none. `text` is for a
+ * name that is made. */
+static const char *misplaced(const struct words *w, enum form form, char text[TRAIN_OPTION_NAME])
 {
     const struct {
         bool said;
@@ -165,8 +169,7 @@ static const char *misplaced(const struct words *w, enum form form)
                {w->gradients, A_PASS, "gradients"},
                {w->in_double, A_PASS, "double"},
                {w->data != NULL, A_TRAINING, "data"},
-               {w->epochs > 0, A_TRAINING, "epochs"},
-               {w->accumulate > 0, A_TRAINING, "accumulate"},
+               {w->every > 0, A_TRAINING, "checkpoint-every"},
                {w->lr > 0, A_TRAINING, "lr"},
                {w->augment, A_TRAINING, "augment"},
                {w->cache > 0, A_TRAINING, "cache"},
@@ -180,13 +183,17 @@ static const char *misplaced(const struct words *w, enum form form)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].said && (all[i].of & (int)form) == 0)
             return all[i].name;
+    for (size_t i = 0; i < TRAIN_OPTIONS && form != A_TRAINING; i++)
+        if (w->training.given[i])
+            return train_option_word(&train_options[i], text);
     return NULL;
 }
 
 /* Whether all is said that the form needs, and nothing else; sets the error. */
 static bool check_words(const struct words *w, enum form form)
 {
-    const char *other = misplaced(w, form);
+    char text[TRAIN_OPTION_NAME];
+    const char *other = misplaced(w, form, text);
     if (other != NULL)
         yp_set_error(YP_INVALID, "--%s is no option of %s", other,
                      form == A_PLAN   ? "yieldpoint graph plan"
@@ -198,8 +205,10 @@ static bool check_words(const struct words *w, enum form form)
         yp_set_error(YP_INVALID, "--data is missing");
     else if (w->resume && w->checkpoint == NULL)
         yp_set_error(YP_INVALID, "--resume needs --checkpoint");
+    else if (w->every > 0 && w->checkpoint == NULL)
+        yp_set_error(YP_INVALID, "--checkpoint-every needs --checkpoint");
     else
-        return true;
+        return train_words_check(&w->training) == YP_OK;
     return false;
 }
 
@@ -230,6 +239,18 @@ static enum yp_status take_sizes(const struct words *w, struct ypi_graph_request
     return YP_OK;
 }
 
+static struct train_config training_of(const struct words *w)
+{
+    struct train_config config = w->training.config;
+    config.seed = w->seed;
+    config.batch = w->batch > 0 ? w->batch : 16;
+    config.checkpoint = w->checkpoint;
+    config.checkpoint_every = w->every;
+    config.adamw.lr = w->lr > 0 ? w->lr : config.adamw.lr;
+    config.sgd.lr = w->lr > 0 ? w->lr : config.sgd.lr;
+    return config;
+}
+
 int ypi_graph_command(int argc, char **argv)
 {
     const bool plan = argc > 1 && strcmp(argv[1], "plan") == 0;
@@ -237,7 +258,8 @@ int ypi_graph_command(int argc, char **argv)
     const enum form form = plan ? A_PLAN : train ? A_TRAINING : A_PASS;
     struct graph_options usual;
     graph_sized("base", yp_device_cpu(), &usual);
-    struct words w = {.pass = GRAPH_TRAIN_STEP, .losses = usual.losses};
+    struct words w = {
+        .pass = GRAPH_TRAIN_STEP, .losses = usual.losses, .training = {.config = train_defaults()}};
     const struct ypi_arguments arguments = {.options = options,
                                             .values = &w,
                                             .hint = "; `yieldpoint graph --help` tells them",
@@ -260,9 +282,7 @@ int ypi_graph_command(int argc, char **argv)
                                         .save = w.save,
                                         .log = w.log,
                                         .checkpoint = w.checkpoint,
-                                        .epochs = w.epochs > 0 ? w.epochs : 10,
-                                        .accumulate = w.accumulate > 0 ? w.accumulate : 1,
-                                        .lr = w.lr > 0 ? w.lr : 1e-3,
+                                        .training = training_of(&w),
                                         .cache = (enum graph_cache)w.cache,
                                         .augment = w.augment,
                                         .resume = w.resume,

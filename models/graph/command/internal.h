@@ -3,6 +3,7 @@
 
 #include "models/graph/data.h"
 #include "models/graph/plan.h"
+#include "models/train/trainer.h"
 
 struct ypi_graph_request {
     struct graph_options options;
@@ -15,8 +16,7 @@ struct ypi_graph_request {
 
     /* Of training: files, and how. */
     const char *data, *save, *log, *checkpoint;
-    size_t epochs, accumulate;
-    double lr;
+    struct train_config training; /* without watcher */
     enum graph_cache cache;
     bool augment, resume, skip_bad_rows, quiet;
 };

@@ -2,7 +2,6 @@
 #include "models/graph/command/internal.h"
 
 #include "base/system/clock.h"
-#include "base/system/file.h"
 #include "base/text/figures.h"
 #include "base/text/output.h"
 #include "models/graph/files.h"

@@ -1,9 +1,11 @@
 /* Training on plays in files of tracking data. */
 #include "models/graph/command/internal.h"
 
+#include "base/system/clock.h"
 #include "base/system/file.h"
 #include "base/text/figures.h"
 #include "base/text/output.h"
+#include "models/graph/command/progress.h"
 #include "models/graph/data.h"
 #include "models/graph/files.h"
 #include "models/graph/train.h"
@@ -25,6 +27,7 @@ struct training {
     struct train_objective objective;
     struct train *train;
     struct train_log *log;
+    struct ypi_graph_progress progress;
     bool finite, diverged; /* losses: of an epoch before, of the last one not */
 };
 
@@ -32,31 +35,27 @@ struct training {
 
 static void tell(void *arg, const char *text)
 {
-    const struct ypi_graph_request *r = arg;
-    if (!r->quiet)
+    const struct training *t = arg;
+    if (!t->r->quiet)
         fprintf(stderr, "graph: %s\n", text);
 }
 
-/* A line that is written again on a terminal, and none elsewhere. */
 static void progress(void *arg, size_t done, size_t graphs, double seconds_left)
 {
-    const struct ypi_graph_request *r = arg;
-    char left[YPI_FIGURE_MAX];
-    if (r->quiet || !isatty(STDERR_FILENO))
-        return;
-    ypi_format_seconds(left, seconds_left);
-    fprintf(stderr, "\rgraph: %zu of %zu graphs; %s left%s", done, graphs, left,
-            done < graphs ? "   " : "   \n");
+    struct training *t = arg;
+    char text[YPI_GRAPH_PROGRESS];
+    if (!t->r->quiet)
+        fputs(ypi_graph_progress(&t->progress, ypi_now(), done, graphs, seconds_left, text),
+              stderr);
 }
 
 static enum yp_status open_data(struct training *t)
 {
-    struct ypi_graph_request *told;
-    memcpy(&told, &t->r, sizeof told);
     const struct graph_reading reading = {
-        .skip_bad_rows = t->r->skip_bad_rows, .tell = tell, .arg = told};
+        .skip_bad_rows = t->r->skip_bad_rows, .tell = tell, .arg = t};
     const struct graph_caching caching = {
-        .where = t->r->cache, .threads = 1, .tell = tell, .progress = progress, .arg = told};
+        .where = t->r->cache, .threads = 1, .tell = tell, .progress = progress, .arg = t};
+    t->progress.terminal = isatty(STDERR_FILENO) != 0;
     struct graph_rules rules = GRAPH_RULES;
     rules.past = t->o.history + 1;
     rules.future = t->o.future;
@@ -135,13 +134,7 @@ static enum yp_status open_trainer(struct training *t)
                                         .play = graph_data_groups(t->data),
                                         .read = read_batch,
                                         .arg = t};
-    struct train_config config = train_defaults();
-    config.seed = t->r->seed;
-    config.epochs = t->r->epochs;
-    config.batch = t->r->sizes.graphs;
-    config.accumulate = t->r->accumulate;
-    config.adamw.lr = t->r->lr;
-    config.checkpoint = t->r->checkpoint;
+    struct train_config config = t->r->training;
     config.watch = watch;
     config.watch_arg = t;
     t->trainee = graph_trainee_create(&t->o, &source, config.batch, t->r->seed);
@@ -177,6 +170,19 @@ static enum yp_status check_place(const char *path)
                : yp_set_error(YP_IO, "%s: cannot be made: %s", path, strerror(errno));
 }
 
+/* Each file is one of its own; weights may take the place of those where the training began. */
+static enum yp_status check_files(const struct ypi_graph_request *r)
+{
+    const struct state_file files[] = {
+        {"save", r->save}, {"load", r->load}, {"checkpoint", r->checkpoint}, {"log", r->log}};
+    enum yp_status status = check_place(r->save);
+    if (status == YP_OK)
+        status = check_place(r->checkpoint);
+    for (size_t i = 2; i < sizeof files / sizeof *files && status == YP_OK; i++)
+        status = state_check_output(files[i], files, i);
+    return status;
+}
+
 /* The weights with the best validation loss. */
 static enum yp_status save(const struct training *t)
 {
@@ -193,11 +199,24 @@ static enum yp_status save(const struct training *t)
     return status;
 }
 
+static double first_rate(const struct train_config *config)
+{
+    return config->optimiser == TRAIN_SGD ? config->sgd.lr : config->adamw.lr;
+}
+
+/* Why it ended before the last epoch. */
+static void tell_end(const struct training *t)
+{
+    struct train_state state;
+    train_state(t->train, &state);
+    if (!t->r->quiet && state.end == TRAIN_NO_BETTER)
+        printf("stopped after epoch %" PRIu64 ": no better loss than that of epoch %" PRIu64 "\n",
+               state.epoch, state.best_epoch);
+}
+
 static enum yp_status run(struct training *t)
 {
-    enum yp_status status = check_place(t->r->save);
-    if (status == YP_OK)
-        status = check_place(t->r->checkpoint);
+    enum yp_status status = check_files(t->r);
     if (status == YP_OK)
         status = open_data(t);
     if (status == YP_OK)
@@ -215,13 +234,15 @@ static enum yp_status run(struct training *t)
                train_part_items(t->train, TRAIN_VALIDATION).count);
     if (status == YP_OK)
         status = train_run(t->train, 0);
+    if (status == YP_OK)
+        tell_end(t);
     if (status == YP_OK && t->r->save != NULL && t->finite)
         status = save(t);
     if (status == YP_OK && t->diverged)
         status = yp_set_error(YP_INVALID,
                               "%s: the loss is not finite any more: must be trained "
                               "with a --lr below %g, or from other weights",
-                              t->r->data, t->r->lr);
+                              t->r->data, first_rate(&t->r->training));
     return status;
 }
 
