@@ -20,6 +20,15 @@ static const struct yp_plugin_host *host;
     YPK_EVERY (t) \
         for (size_t i_ = YPK_INDEX(t); i_ < (count_); i_ += (size_t)YPK_GRID_X * YPK_THREADS)
 
+/* A kernel that does one_(&job, i) for each i below count_ of its job; the last arguments are its
+ * bounds. */
+#define ELEMENT_KERNEL(name_, type_, count_, one_, ...) \
+    YPK_KERNEL(name_, type_, job, __VA_ARGS__) \
+    { \
+        EVERY_ELEMENT(i, count_) \
+        one_(&job, i); \
+    }
+
 /* -- elements ------------------------------------------------------------------------------- */
 
 /* The share of a normal distribution below x. */
@@ -196,17 +205,9 @@ YPK_KERNEL(batch_norm_roots_kernel, struct nn_cuda_norm, job, THREADS)
     job.r[i] = 1 / sqrtf(job.r[i] + job.eps);
 }
 
-YPK_KERNEL(batch_norm_kernel, struct nn_cuda_norm, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.c)
-    batch_norm_value(&job, at);
-}
-
-YPK_KERNEL(batch_norm_vjp_kernel, struct nn_cuda_norm, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.c)
-    batch_norm_slope(&job, at);
-}
+ELEMENT_KERNEL(batch_norm_kernel, struct nn_cuda_norm, (job.n * job.c), batch_norm_value, THREADS)
+ELEMENT_KERNEL(batch_norm_vjp_kernel, struct nn_cuda_norm, (job.n * job.c), batch_norm_slope,
+               THREADS)
 
 YPK_KERNEL(mse_kernel, struct nn_cuda_mse, job, ROWS_THREADS)
 {
@@ -214,11 +215,7 @@ YPK_KERNEL(mse_kernel, struct nn_cuda_mse, job, ROWS_THREADS)
     mse_row(&job, YPK_BLOCK_X, &shared);
 }
 
-YPK_KERNEL(mse_vjp_kernel, struct nn_cuda_mse, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.c)
-    mse_slope(&job, at);
-}
+ELEMENT_KERNEL(mse_vjp_kernel, struct nn_cuda_mse, (job.n * job.c), mse_slope, THREADS)
 
 YPK_KERNEL(cross_entropy_kernel, struct nn_cuda_cross_entropy, job, ROWS_THREADS)
 {
@@ -226,11 +223,8 @@ YPK_KERNEL(cross_entropy_kernel, struct nn_cuda_cross_entropy, job, ROWS_THREADS
     cross_entropy_row(&job, YPK_BLOCK_X, &shared);
 }
 
-YPK_KERNEL(cross_entropy_vjp_kernel, struct nn_cuda_cross_entropy, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.v)
-    cross_entropy_slope(&job, at);
-}
+ELEMENT_KERNEL(cross_entropy_vjp_kernel, struct nn_cuda_cross_entropy, (job.n * job.v),
+               cross_entropy_slope, THREADS)
 
 YPK_KERNEL(columns_kernel, struct nn_cuda_columns, job, THREADS)
 {
@@ -239,11 +233,7 @@ YPK_KERNEL(columns_kernel, struct nn_cuda_columns, job, THREADS)
             columns_part(&job, YPK_BLOCK_Y, YPK_INDEX(t));
 }
 
-YPK_KERNEL(columns_merge_kernel, struct nn_cuda_columns, job, THREADS)
-{
-    EVERY_ELEMENT(i, job.c)
-    columns_merge(&job, i);
-}
+ELEMENT_KERNEL(columns_merge_kernel, struct nn_cuda_columns, job.c, columns_merge, THREADS)
 
 YPK_KERNEL(gemm_kernel, struct nn_cuda_gemm, job, GEMM_THREADS)
 {
@@ -261,11 +251,8 @@ YPK_KERNEL(gemm_of_views_kernel, struct nn_cuda_gemm_of_views, job, GEMM_THREADS
 
 /* -- images and sequences ------------------------------------------------------------------- */
 
-YPK_KERNEL(depthwise_kernel, struct nn_cuda_depthwise, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.points * job.patches.c)
-    depthwise_point(&job, at);
-}
+ELEMENT_KERNEL(depthwise_kernel, struct nn_cuda_depthwise, (job.points * job.patches.c),
+               depthwise_point, THREADS)
 
 YPK_KERNEL(depthwise_weights_kernel, struct nn_cuda_depthwise, job, THREADS)
 {
@@ -274,127 +261,39 @@ YPK_KERNEL(depthwise_weights_kernel, struct nn_cuda_depthwise, job, THREADS)
             depthwise_part(&job, YPK_BLOCK_Y, YPK_INDEX(t));
 }
 
-YPK_KERNEL(upsample_kernel, struct nn_cuda_upsample, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.b * job.p * job.q * job.c)
-    upsample_value(&job, at);
-}
-
-YPK_KERNEL(upsample_vjp_kernel, struct nn_cuda_upsample, job, THREADS, 2)
-{
-    EVERY_ELEMENT(at, job.b * job.h * job.w * job.c)
-    upsample_slope(&job, at);
-}
-
-YPK_KERNEL(tokens_kernel, struct nn_cuda_tokens, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.b * job.t * job.d)
-    tokens_value(&job, at);
-}
-
-YPK_KERNEL(tokens_vjp_kernel, struct nn_cuda_tokens, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.t * job.d)
-    tokens_slope(&job, at);
-}
-
-YPK_KERNEL(slice_kernel, struct nn_cuda_slice, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.b * job.m * job.d)
-    slice_value(&job, at);
-}
-
-YPK_KERNEL(slice_vjp_kernel, struct nn_cuda_slice, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.b * job.t * job.d)
-    slice_slope(&job, at);
-}
+ELEMENT_KERNEL(upsample_kernel, struct nn_cuda_upsample, (job.b * job.p * job.q * job.c),
+               upsample_value, THREADS)
+ELEMENT_KERNEL(upsample_vjp_kernel, struct nn_cuda_upsample, (job.b * job.h * job.w * job.c),
+               upsample_slope, THREADS, 2)
+ELEMENT_KERNEL(tokens_kernel, struct nn_cuda_tokens, (job.b * job.t * job.d), tokens_value, THREADS)
+ELEMENT_KERNEL(tokens_vjp_kernel, struct nn_cuda_tokens, (job.t * job.d), tokens_slope, THREADS)
+ELEMENT_KERNEL(slice_kernel, struct nn_cuda_slice, (job.b * job.m * job.d), slice_value, THREADS)
+ELEMENT_KERNEL(slice_vjp_kernel, struct nn_cuda_slice, (job.b * job.t * job.d), slice_slope,
+               THREADS)
 
 /* -- graphs --------------------------------------------------------------------------------- */
 
-YPK_KERNEL(segments_kernel, struct nn_cuda_segments, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.c)
-    segments_sum(&job, at);
-}
-
-YPK_KERNEL(segments_vjp_kernel, struct nn_cuda_segments, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.c)
-    segments_copy(&job, at);
-}
-
-YPK_KERNEL(gate_kernel, struct nn_cuda_gate, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n)
-    gate_value(&job, at);
-}
-
-YPK_KERNEL(gate_vjp_kernel, struct nn_cuda_gate, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n)
-    gate_slope(&job, at);
-}
-
-YPK_KERNEL(edge_pair_kernel, struct nn_cuda_edge_pair, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.c)
-    edge_pair_values(&job, at);
-}
-
-YPK_KERNEL(edge_pair_vjp_kernel, struct nn_cuda_edge_pair, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.c)
-    edge_pair_slopes(&job, at);
-}
-
-YPK_KERNEL(gatv2_weights_kernel, struct nn_cuda_gatv2, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.h)
-    gatv2_weights(&job, at);
-}
-
-YPK_KERNEL(gatv2_kernel, struct nn_cuda_gatv2, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.c)
-    gatv2_value(&job, at);
-}
-
-YPK_KERNEL(gatv2_logits_vjp_kernel, struct nn_cuda_gatv2, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.h)
-    gatv2_logit_slopes(&job, at);
-}
-
-YPK_KERNEL(gatv2_nodes_vjp_kernel, struct nn_cuda_gatv2, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.h * job.c)
-    gatv2_node_slopes(&job, at);
-}
-
-YPK_KERNEL(gatv2_parameters_vjp_kernel, struct nn_cuda_gatv2, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.h * job.c * (1 + job.f))
-    gatv2_parameter_slope(&job, at);
-}
-
-YPK_KERNEL(gatv2_features_vjp_kernel, struct nn_cuda_gatv2, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.f)
-    gatv2_feature_slopes(&job, at);
-}
-
-YPK_KERNEL(sparse_kernel, struct nn_cuda_sparse, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.m * job.n)
-    sparse_value(&job, at);
-}
-
-YPK_KERNEL(sparse_values_vjp_kernel, struct nn_cuda_sparse, job, THREADS)
-{
-    EVERY_ELEMENT(i, job.m)
-    sparse_value_slopes(&job, i);
-}
+ELEMENT_KERNEL(segments_kernel, struct nn_cuda_segments, (job.n * job.c), segments_sum, THREADS)
+ELEMENT_KERNEL(segments_vjp_kernel, struct nn_cuda_segments, (job.n * job.c), segments_copy,
+               THREADS)
+ELEMENT_KERNEL(gate_kernel, struct nn_cuda_gate, job.n, gate_value, THREADS)
+ELEMENT_KERNEL(gate_vjp_kernel, struct nn_cuda_gate, job.n, gate_slope, THREADS)
+ELEMENT_KERNEL(edge_pair_kernel, struct nn_cuda_edge_pair, (job.n * job.c), edge_pair_values,
+               THREADS)
+ELEMENT_KERNEL(edge_pair_vjp_kernel, struct nn_cuda_edge_pair, (job.n * job.c), edge_pair_slopes,
+               THREADS)
+ELEMENT_KERNEL(gatv2_weights_kernel, struct nn_cuda_gatv2, (job.n * job.h), gatv2_weights, THREADS)
+ELEMENT_KERNEL(gatv2_kernel, struct nn_cuda_gatv2, (job.n * job.c), gatv2_value, THREADS)
+ELEMENT_KERNEL(gatv2_logits_vjp_kernel, struct nn_cuda_gatv2, (job.n * job.h), gatv2_logit_slopes,
+               THREADS)
+ELEMENT_KERNEL(gatv2_nodes_vjp_kernel, struct nn_cuda_gatv2, (job.n * job.h * job.c),
+               gatv2_node_slopes, THREADS)
+ELEMENT_KERNEL(gatv2_parameters_vjp_kernel, struct nn_cuda_gatv2, (job.h * job.c * (1 + job.f)),
+               gatv2_parameter_slope, THREADS)
+ELEMENT_KERNEL(gatv2_features_vjp_kernel, struct nn_cuda_gatv2, (job.n * job.f),
+               gatv2_feature_slopes, THREADS)
+ELEMENT_KERNEL(sparse_kernel, struct nn_cuda_sparse, (job.m * job.n), sparse_value, THREADS)
+ELEMENT_KERNEL(sparse_values_vjp_kernel, struct nn_cuda_sparse, job.m, sparse_value_slopes, THREADS)
 
 YPK_KERNEL(sparse_x_vjp_kernel, struct nn_cuda_sparse, job, THREADS)
 {
@@ -403,53 +302,19 @@ YPK_KERNEL(sparse_x_vjp_kernel, struct nn_cuda_sparse, job, THREADS)
             sparse_x_slopes(&job, YPK_BLOCK_Y, SHARES, YPK_INDEX(t));
 }
 
-YPK_KERNEL(softmax_kernel, struct nn_cuda_softmax, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.h)
-    softmax_values(&job, at);
-}
-
-YPK_KERNEL(softmax_vjp_kernel, struct nn_cuda_softmax, job, THREADS, 1)
-{
-    EVERY_ELEMENT(at, job.n * job.h)
-    softmax_slopes(&job, at);
-}
-
-YPK_KERNEL(head_dot_kernel, struct nn_cuda_head_dot, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.h)
-    head_dot_value(&job, at);
-}
-
-YPK_KERNEL(head_dot_vjp_kernel, struct nn_cuda_head_dot, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.h * job.c)
-    head_dot_slope(&job, at);
-}
-
-YPK_KERNEL(head_dot_sums_kernel, struct nn_cuda_head_dot, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.h * job.c)
-    head_dot_sum(&job, at);
-}
-
-YPK_KERNEL(scale_rows_kernel, struct nn_cuda_scale_rows, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.c)
-    scale_rows_value(&job, at);
-}
-
-YPK_KERNEL(scale_rows_vjp_kernel, struct nn_cuda_scale_rows, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.c)
-    scale_rows_slope(&job, at);
-}
-
-YPK_KERNEL(scale_rows_sums_kernel, struct nn_cuda_scale_rows, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n)
-    scale_rows_sum(&job, at);
-}
+ELEMENT_KERNEL(softmax_kernel, struct nn_cuda_softmax, (job.n * job.h), softmax_values, THREADS)
+ELEMENT_KERNEL(softmax_vjp_kernel, struct nn_cuda_softmax, (job.n * job.h), softmax_slopes, THREADS,
+               1)
+ELEMENT_KERNEL(head_dot_kernel, struct nn_cuda_head_dot, (job.n * job.h), head_dot_value, THREADS)
+ELEMENT_KERNEL(head_dot_vjp_kernel, struct nn_cuda_head_dot, (job.n * job.h * job.c),
+               head_dot_slope, THREADS)
+ELEMENT_KERNEL(head_dot_sums_kernel, struct nn_cuda_head_dot, (job.h * job.c), head_dot_sum,
+               THREADS)
+ELEMENT_KERNEL(scale_rows_kernel, struct nn_cuda_scale_rows, (job.n * job.c), scale_rows_value,
+               THREADS)
+ELEMENT_KERNEL(scale_rows_vjp_kernel, struct nn_cuda_scale_rows, (job.n * job.c), scale_rows_slope,
+               THREADS)
+ELEMENT_KERNEL(scale_rows_sums_kernel, struct nn_cuda_scale_rows, job.n, scale_rows_sum, THREADS)
 
 /* -- attention: blocks (tiles, heads of all sequences) -------------------------------------- */
 
@@ -482,17 +347,10 @@ YPK_KERNEL(attention_columns_kernel, struct nn_cuda_attention, job, ATTENTION_TH
 
 /* -- sequences and segments ------------------------------------------------------------------ */
 
-YPK_KERNEL(add_embedding_kernel, struct nn_cuda_add_embedding, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.c)
-    add_embedding_value(&job, at);
-}
-
-YPK_KERNEL(add_embedding_vjp_kernel, struct nn_cuda_add_embedding, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.v * job.d)
-    add_embedding_sum(&job, at);
-}
+ELEMENT_KERNEL(add_embedding_kernel, struct nn_cuda_add_embedding, (job.n * job.c),
+               add_embedding_value, THREADS)
+ELEMENT_KERNEL(add_embedding_vjp_kernel, struct nn_cuda_add_embedding, (job.v * job.d),
+               add_embedding_sum, THREADS)
 
 YPK_KERNEL(add_embedding_pass_kernel, struct nn_cuda_add_embedding, job, THREADS)
 {
@@ -500,103 +358,35 @@ YPK_KERNEL(add_embedding_pass_kernel, struct nn_cuda_add_embedding, job, THREADS
     graphs_put(job.dx, at, nn_get(job.dy, at, job.bf16), job.bf16, job.add_dx);
 }
 
-YPK_KERNEL(mode_steps_kernel, struct nn_cuda_mode_steps, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.k * job.t * job.c)
-    mode_steps_value(&job, at);
-}
-
-YPK_KERNEL(mode_steps_vjp_kernel, struct nn_cuda_mode_steps, job, THREADS)
-{
-    EVERY_ELEMENT(at, (job.n + job.k + job.t) * job.c)
-    mode_steps_slope(&job, at);
-}
-
-YPK_KERNEL(dropout_kernel, struct nn_cuda_dropout, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n)
-    dropout_value(&job, at);
-}
-
-YPK_KERNEL(hidden_kernel, struct nn_cuda_hidden, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n)
-    hidden_value(&job, at);
-}
-
-YPK_KERNEL(hidden_vjp_kernel, struct nn_cuda_hidden, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n)
-    hidden_slope(&job, at);
-}
-
-YPK_KERNEL(attention_pool_kernel, struct nn_cuda_attention_pool, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.g * job.c)
-    attention_pool_value(&job, at);
-}
-
-YPK_KERNEL(attention_pool_scores_kernel, struct nn_cuda_attention_pool, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.g * job.i)
-    attention_pool_score_slope(&job, at);
-}
-
-YPK_KERNEL(attention_pool_vjp_kernel, struct nn_cuda_attention_pool, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.g * job.i * job.c)
-    attention_pool_slope(&job, at);
-}
-
-YPK_KERNEL(lstm_kernel, struct nn_cuda_lstm, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.h)
-    lstm_cell(&job, at);
-}
-
-YPK_KERNEL(lstm_vjp_kernel, struct nn_cuda_lstm, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.h)
-    lstm_slope(&job, at);
-}
-
-YPK_KERNEL(segment_attention_kernel, struct nn_cuda_segment_attention, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.g * job.i * job.h * job.d)
-    segment_attention_value(&job, at);
-}
-
-YPK_KERNEL(segment_along_kernel, struct nn_cuda_segment_attention, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.g * job.i * job.h)
-    segment_along(&job, at);
-}
-
-YPK_KERNEL(segment_queries_kernel, struct nn_cuda_segment_attention, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.i * job.h * job.d)
-    segment_query_slope(&job, at);
-}
-
-YPK_KERNEL(segment_rows_kernel, struct nn_cuda_segment_attention, job, THREADS)
-{
-    EVERY_ELEMENT(at, job.n * job.h * job.d)
-    segment_row_slope(&job, at);
-}
+ELEMENT_KERNEL(mode_steps_kernel, struct nn_cuda_mode_steps, (job.n * job.k * job.t * job.c),
+               mode_steps_value, THREADS)
+ELEMENT_KERNEL(mode_steps_vjp_kernel, struct nn_cuda_mode_steps, ((job.n + job.k + job.t) * job.c),
+               mode_steps_slope, THREADS)
+ELEMENT_KERNEL(dropout_kernel, struct nn_cuda_dropout, job.n, dropout_value, THREADS)
+ELEMENT_KERNEL(hidden_kernel, struct nn_cuda_hidden, job.n, hidden_value, THREADS)
+ELEMENT_KERNEL(hidden_vjp_kernel, struct nn_cuda_hidden, job.n, hidden_slope, THREADS)
+ELEMENT_KERNEL(attention_pool_kernel, struct nn_cuda_attention_pool, (job.g * job.c),
+               attention_pool_value, THREADS)
+ELEMENT_KERNEL(attention_pool_scores_kernel, struct nn_cuda_attention_pool, (job.g * job.i),
+               attention_pool_score_slope, THREADS)
+ELEMENT_KERNEL(attention_pool_vjp_kernel, struct nn_cuda_attention_pool, (job.g * job.i * job.c),
+               attention_pool_slope, THREADS)
+ELEMENT_KERNEL(lstm_kernel, struct nn_cuda_lstm, (job.n * job.h), lstm_cell, THREADS)
+ELEMENT_KERNEL(lstm_vjp_kernel, struct nn_cuda_lstm, (job.n * job.h), lstm_slope, THREADS)
+ELEMENT_KERNEL(segment_attention_kernel, struct nn_cuda_segment_attention,
+               (job.g * job.i * job.h * job.d), segment_attention_value, THREADS)
+ELEMENT_KERNEL(segment_along_kernel, struct nn_cuda_segment_attention, (job.g * job.i * job.h),
+               segment_along, THREADS)
+ELEMENT_KERNEL(segment_queries_kernel, struct nn_cuda_segment_attention, (job.i * job.h * job.d),
+               segment_query_slope, THREADS)
+ELEMENT_KERNEL(segment_rows_kernel, struct nn_cuda_segment_attention, (job.n * job.h * job.d),
+               segment_row_slope, THREADS)
 
 /* -- mixtures: where the bound says one block, the compiler would else spill registers ------ */
 
-YPK_KERNEL(mixture_nll_kernel, struct nn_cuda_mixture, job, THREADS)
-{
-    EVERY_ELEMENT(i, job.n)
-    likelihood_f32(&job, i);
-}
-
-YPK_KERNEL(mixture_nll_vjp_kernel, struct nn_cuda_mixture, job, THREADS, 1)
-{
-    EVERY_ELEMENT(i, job.n)
-    likelihood_vjp_f32(&job, i);
-}
+ELEMENT_KERNEL(mixture_nll_kernel, struct nn_cuda_mixture, job.n, likelihood_f32, THREADS)
+ELEMENT_KERNEL(mixture_nll_vjp_kernel, struct nn_cuda_mixture, job.n, likelihood_vjp_f32, THREADS,
+               1)
 
 YPK_KERNEL(trajectory_terms_kernel, struct nn_cuda_mixture, job, THREADS, 1)
 {
@@ -633,29 +423,12 @@ YPK_KERNEL(collision_vjp_kernel, struct nn_cuda_mixture, job, THREADS)
         graph_f32(&job, i, true);
 }
 
-YPK_KERNEL(mixture_head_kernel, struct nn_cuda_mixture_head, job, THREADS)
-{
-    EVERY_ELEMENT(at, 5 * job.n)
-    mixture_head_value(&job, at);
-}
-
-YPK_KERNEL(mixture_head_vjp_kernel, struct nn_cuda_mixture_head, job, THREADS)
-{
-    EVERY_ELEMENT(at, 5 * job.n)
-    mixture_head_slope(&job, at);
-}
-
-YPK_KERNEL(coverage_kernel, struct nn_cuda_coverage, job, THREADS)
-{
-    EVERY_ELEMENT(i, job.n)
-    coverage_value(&job, i);
-}
-
-YPK_KERNEL(coverage_vjp_kernel, struct nn_cuda_coverage, job, THREADS)
-{
-    EVERY_ELEMENT(i, job.n)
-    coverage_slope(&job, i);
-}
+ELEMENT_KERNEL(mixture_head_kernel, struct nn_cuda_mixture_head, (5 * job.n), mixture_head_value,
+               THREADS)
+ELEMENT_KERNEL(mixture_head_vjp_kernel, struct nn_cuda_mixture_head, (5 * job.n),
+               mixture_head_slope, THREADS)
+ELEMENT_KERNEL(coverage_kernel, struct nn_cuda_coverage, job.n, coverage_value, THREADS)
+ELEMENT_KERNEL(coverage_vjp_kernel, struct nn_cuda_coverage, job.n, coverage_slope, THREADS)
 
 /* -- launches ------------------------------------------------------------------------------- */
 

@@ -89,9 +89,20 @@ nn_bytes nn_cuda_depthwise_convolution_work;
     } \
     NN_ON_CUDA_BY_JOB(op, struct nn_cuda_norm)
 
-/* forward_on() and vjp_on() of an operator that sums rows X by segments to Y, from a job_of() that
- * says which rows are in which. */
-#define NN_ON_CUDA_SEGMENTS \
+/* forward_on() and vjp_on() of an operator that sums rows X (E, C) by segments to Y (N, C), or with
+ * its first setting takes their means. The tensor `which` has the rows of each segment as the
+ * kernels' job has them in `field`, offset or index. */
+#define NN_ON_CUDA_SEGMENTS(field, which) \
+    static struct nn_cuda_segments job_of(const struct nn_call *call, bool bf16) \
+    { \
+        return (struct nn_cuda_segments){.n = call->shape->size[N], \
+                                         .rows = call->shape->size[E], \
+                                         .c = call->shape->size[C], \
+                                         .bf16 = bf16, \
+                                         .mean = call->shape->setting[0] != 0, \
+                                         .factor = 1, \
+                                         .field = call->value[which]}; \
+    } \
     static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, \
                                      bool bf16) \
     { \
@@ -118,6 +129,44 @@ struct nn_cuda_norm nn_cuda_norm_of(const struct nn_call *call, bool bf16);
 
 /* Of an operator whose first tensors are p (n, k, t, 5) and logit (n, k). */
 struct nn_cuda_mixture nn_cuda_mixture_of(const struct nn_call *call, bool bf16, size_t room);
+
+/* plain_work() and work() of such an operator, room(shape) numbers for each of its nodes. */
+#define NN_MIXTURE_WORKS \
+    static size_t plain_work(const struct nn_shape *shape) \
+    { \
+        return shape->size[N] * room(shape) * sizeof(double); \
+    } \
+    static size_t work(const struct nn_shape *shape) \
+    { \
+        return shape->size[N] * room(shape) * sizeof(float); \
+    }
+
+/* Its versions, from job_of() with bool bf16 and from run() with bool bf16 and `back`, which is the
+ * pass; and its plain loops, from one that does number i of `count` of the job. */
+#define NN_MIXTURE_PASSES(op) \
+    static enum yp_status forward_in(const struct nn_call *call, bool bf16) \
+    { \
+        return run(call, bf16, false); \
+    } \
+    static enum yp_status vjp_in(const struct nn_call *call, bool bf16) \
+    { \
+        return run(call, bf16, true); \
+    } \
+    NN_BOTH_TYPES \
+    NN_ON_CUDA_BY_JOB(op, struct nn_cuda_mixture)
+#define NN_MIXTURE_PLAIN(count, one) \
+    static void NAME(forward)(const struct nn_call *call) \
+    { \
+        const struct nn_cuda_mixture job = job_of(call, false); \
+        for (size_t i = 0; i < job.count; i++) \
+            NAME(one)(&job, i, false); \
+    } \
+    static void NAME(vjp)(const struct nn_call *call) \
+    { \
+        const struct nn_cuda_mixture job = job_of(call, false); \
+        for (size_t i = 0; i < job.count; i++) \
+            NAME(one)(&job, i, true); \
+    }
 
 /* For the entry: the versions of NN_BOTH_TYPES and NN_ON_CUDA, with the workspace of either device,
  * or NULL, and the types of the versions in bf16. */

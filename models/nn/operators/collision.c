@@ -33,15 +33,7 @@ static struct nn_cuda_mixture job_of(const struct nn_call *call, bool bf16)
 
 #include "models/nn/plain.h"
 
-static size_t plain_work(const struct nn_shape *shape)
-{
-    return shape->size[N] * room(shape) * sizeof(double);
-}
-
-static size_t work(const struct nn_shape *shape)
-{
-    return shape->size[N] * room(shape) * sizeof(float);
-}
+NN_MIXTURE_WORKS
 
 static enum yp_status run(const struct nn_call *call, bool bf16, bool back)
 {
@@ -53,18 +45,7 @@ static enum yp_status run(const struct nn_call *call, bool bf16, bool back)
     return status;
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
-{
-    return run(call, bf16, false);
-}
-
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
-{
-    return run(call, bf16, true);
-}
-
-NN_BOTH_TYPES
-NN_ON_CUDA_BY_JOB(collision, struct nn_cuda_mixture)
+NN_MIXTURE_PASSES(collision)
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -98,17 +79,5 @@ const struct nn_operator nn_collision = {
 
 #include "models/nn/operators/collision.inc"
 
-static void NAME(forward)(const struct nn_call *call)
-{
-    const struct nn_cuda_mixture job = job_of(call, false);
-    for (size_t i = 0; i < job.graphs; i++)
-        NAME(graph)(&job, i, false);
-}
-
-static void NAME(vjp)(const struct nn_call *call)
-{
-    const struct nn_cuda_mixture job = job_of(call, false);
-    for (size_t i = 0; i < job.graphs; i++)
-        NAME(graph)(&job, i, true);
-}
+NN_MIXTURE_PLAIN(graphs, graph)
 #endif

@@ -171,15 +171,7 @@ static enum yp_status forward_in(const struct nn_call *call, bool bf16)
     return YP_OK;
 }
 
-static size_t plain_work(const struct nn_shape *shape)
-{
-    return shape->size[N] * room(shape) * sizeof(double);
-}
-
-static size_t work(const struct nn_shape *shape)
-{
-    return shape->size[N] * room(shape) * sizeof(float);
-}
+NN_MIXTURE_WORKS
 
 static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {

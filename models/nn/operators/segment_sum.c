@@ -39,20 +39,7 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 }
 
 NN_BOTH_TYPES
-
-static struct nn_cuda_segments job_of(const struct nn_call *call, bool bf16)
-{
-    const size_t *size = call->shape->size;
-    return (struct nn_cuda_segments){.n = size[N],
-                                     .rows = size[E],
-                                     .c = size[C],
-                                     .bf16 = bf16,
-                                     .mean = call->shape->setting[0] != 0,
-                                     .factor = 1,
-                                     .offset = call->value[OFFSET]};
-}
-
-NN_ON_CUDA_SEGMENTS
+NN_ON_CUDA_SEGMENTS(offset, OFFSET)
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {

@@ -37,15 +37,7 @@ static struct nn_cuda_mixture job_of(const struct nn_call *call, bool bf16)
 
 #include "models/nn/plain.h"
 
-static size_t plain_work(const struct nn_shape *shape)
-{
-    return shape->size[N] * room(shape) * sizeof(double);
-}
-
-static size_t work(const struct nn_shape *shape)
-{
-    return shape->size[N] * room(shape) * sizeof(float);
-}
+NN_MIXTURE_WORKS
 
 static enum yp_status run(const struct nn_call *call, bool bf16, bool back)
 {
@@ -54,18 +46,7 @@ static enum yp_status run(const struct nn_call *call, bool bf16, bool back)
     return YP_OK;
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
-{
-    return run(call, bf16, false);
-}
-
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
-{
-    return run(call, bf16, true);
-}
-
-NN_BOTH_TYPES
-NN_ON_CUDA_BY_JOB(trajectory_terms, struct nn_cuda_mixture)
+NN_MIXTURE_PASSES(trajectory_terms)
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -97,17 +78,5 @@ const struct nn_operator nn_trajectory_terms = {
 
 #include "models/nn/operators/trajectory_terms.inc"
 
-static void NAME(forward)(const struct nn_call *call)
-{
-    const struct nn_cuda_mixture job = job_of(call, false);
-    for (size_t i = 0; i < job.n; i++)
-        NAME(terms)(&job, i, false);
-}
-
-static void NAME(vjp)(const struct nn_call *call)
-{
-    const struct nn_cuda_mixture job = job_of(call, false);
-    for (size_t i = 0; i < job.n; i++)
-        NAME(terms)(&job, i, true);
-}
+NN_MIXTURE_PLAIN(n, terms)
 #endif
