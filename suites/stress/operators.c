@@ -97,6 +97,7 @@ static const struct {
     {"feed_forward", {"chunks", .size = {9, 60, 16, 32, 5, 2}, .setting = {0.5, 2}}},
     {"gatv2", {"features", .size = {5, 2, 80, 9, 16, 6, 14}, .setting = {0.2}}},
     {"gatv2", {"players", .size = {9, 3, 33, 40, 5, 10, 49}, .setting = {0.2}}},
+    {"gatv2", {"parts of a head", .size = {40, 1, 75, 90, 5, 41, 130}, .setting = {0.2}}},
     {"edge_pair", {"columns", .size = {3, 130, 4, 20}}},
     {"segment_sum", {"columns", .size = {9, 130, 6, 5}, .setting = {0}}},
     {"scatter", {"columns", .size = {9, 75, 5}, .setting = {1}}},

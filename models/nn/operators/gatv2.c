@@ -14,8 +14,8 @@
  *     ds = alpha (g left_j - sum of alpha g left_j),  dz = ds attention l'(z),  dattention = ds
  * l(z) dleft_j = dz + alpha g,  dright_i = dz,  dedge = dz feature,  dfeature = dz edge
  *
- * each summed over what it has no index of. Threads take nodes forward and heads backward, so that
- * every sum has one order. */
+ * each summed over what it has no index of. Threads take nodes forward, and backward nodes and then
+ * channels, so that every sum has one order. */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/gatv2.c"
 enum { LEFT, RIGHT, FEATURE, EDGE, ATTENTION, BIAS, OFFSET, SOURCE, Y, ALPHA };
@@ -27,6 +27,8 @@ enum { N, H, C, E, F, M, S };
 #include "models/nn/plain.h"
 #include "models/nn/segments.h"
 #include "models/nn/simd/gat.h"
+
+#include <omp.h>
 
 /* Each head's logits, (edges, h) and one more row, become their softmax. */
 NN_LOOPS softmax_loops(float *restrict rows, size_t edges, float *restrict self, size_t h)
@@ -204,16 +206,17 @@ static float *started(const struct nn_call *call, int i, bool bf16, float *room)
     return to;
 }
 
-/* The gradients of a head's parameters, from their sums. */
-static void put_parameters(const struct nn_call *call, const struct nn_gat *g, size_t head)
+/* The gradients of a head's parameters of some channels, from their sums. */
+static void put_parameters(const struct nn_call *call, const struct nn_gat *g, size_t head,
+                           size_t begin, size_t end)
 {
     const float *sums = g->sums + head * (1 + g->f) * g->c;
     float *dattention = call->gradient[ATTENTION], *dedge = call->gradient[EDGE];
-    for (size_t c = 0; c < g->c && dattention != NULL; c++) {
+    for (size_t c = begin; c < end && dattention != NULL; c++) {
         float *to = dattention + head * g->c + c;
         *to = sums[c] + (nn_adds(call, ATTENTION) ? *to : 0);
     }
-    for (size_t c = 0; c < g->c && dedge != NULL; c++)
+    for (size_t c = begin; c < end && dedge != NULL; c++)
         for (size_t f = 0; f < g->f; f++) {
             float *to = dedge + (head * g->c + c) * g->f + f;
             *to = sums[(1 + f) * g->c + c] + (nn_adds(call, EDGE) ? *to : 0);
@@ -233,6 +236,17 @@ static void put_features(const struct nn_call *call, const struct nn_gat *g, siz
         }
 }
 
+/* Channels of a head that one thread takes: lines of memory, and two parts for each thread where
+ * there are few heads. */
+static size_t part_of(const struct nn_shape *shape)
+{
+    enum { LINE = 16 };
+    const size_t heads = shape->size[H], threads = (size_t)omp_get_max_threads();
+    const size_t parts = many(shape) ? (2 * threads + heads - 1) / heads : 1;
+    const size_t even = (shape->size[C] + parts - 1) / parts;
+    return (even + LINE - 1) / LINE * LINE;
+}
+
 static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
     const size_t *size = call->shape->size, count = size[N] * size[H] * size[C];
@@ -243,12 +257,17 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
     g->dleft = started(call, LEFT, bf16, s.dleft);
     g->dright = started(call, RIGHT, bf16, s.dright);
     nn_zero(g->sums, g->h * (1 + g->f) * g->c * sizeof *g->sums);
-    NN_PARALLEL_FOR(many(call->shape), head, g->h, 1, {
-        for (size_t i = 0; i < g->n; i++) {
+    NN_PARALLEL_FOR(many(call->shape), i, g->n, 1, {
+        for (size_t head = 0; head < g->h; head++)
             kernels->slopes(g, i, head);
-            kernels->gradients(g, i, head);
-        }
-        put_parameters(call, g, head);
+    });
+    const size_t part = part_of(call->shape), parts = nn_chunks(g->c, part);
+    NN_PARALLEL_FOR(many(call->shape), at, g->h * parts, 1, {
+        const size_t head = at / parts, begin = at % parts * part;
+        const size_t end = nn_least(g->c, begin + part);
+        for (size_t i = 0; i < g->n; i++)
+            kernels->gradients(g, i, head, begin, end);
+        put_parameters(call, g, head, begin, end);
     });
     if (call->gradient[FEATURE] != NULL)
         NN_PARALLEL_FOR(many(call->shape), i, g->n, 1, {

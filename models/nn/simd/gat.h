@@ -33,9 +33,10 @@ struct nn_gat_kernels {
     void (*logits)(const struct nn_gat *g, size_t i);
     /* y (c) = the mean over heads of what alpha weighs, left rows. */
     void (*weigh)(const struct nn_gat *g, size_t i, float *y);
-    /* Of one head: slopes of the logits, from alpha; and from those the gradients. */
+    /* Of one head: slopes of the logits, from alpha; and from those the gradients of channels
+     * begin to end - 1, each by itself: any parts of a head have the same bits as all of it. */
     void (*slopes)(const struct nn_gat *g, size_t i, size_t head);
-    void (*gradients)(const struct nn_gat *g, size_t i, size_t head);
+    void (*gradients)(const struct nn_gat *g, size_t i, size_t head, size_t begin, size_t end);
     /* dfeature of the node's rows, from the slopes of all heads. */
     void (*features)(const struct nn_gat *g, size_t i);
 };
