@@ -39,7 +39,7 @@ ARROWS = {
                        "harness/case/life.h", "harness/measure/count/callgrind.h", "harness/collect", *ENDS],
     "harness": ["harness/driver/program.h"],
     "machine": ["harness/history/history.h", "device", "base"],
-    "reports": ["harness/history/history.h", "harness/baseline/baseline.h", "gate/stored", "gate/comparison.h", "gate/options.h", "base"],
+    "reports": ["harness/history/history.h", "harness/baseline/baseline.h", "gate/stored", "gate/comparison.h", "gate/options.h", "gate/summary.h", "base"],
     "gate": ["harness/history/history.h", "base"],
     "synth": ["device", "base", "synth/cuda/work.h"],
     "synth/cuda": ["synth", "device", "device/cuda", "base"],

@@ -50,6 +50,15 @@ static const struct command {
      "      one whose UUID begins so; of a run, if it is a run's; else of the newest result;\n"
      "      --csv: what its accelerator did over time",
      ypi_report_show, false},
+    {"report",
+     "[RUN...] [-m EXPR] [-k EXPR] [ID...] [--against RUN] [--markdown FILE] [--text] [-v]",
+     "what a run came to: what failed, with budgets and the line that runs it again, what changed\n"
+     "      since the run before of the same machine, or --against RUN, what passed; runs are "
+     "named "
+     "as\n"
+     "      for compare, the newest is meant else; --text: on a terminal, which is the default;\n"
+     "      --markdown: for a merge request, 60,000 characters at most; -: the standard output",
+     ypi_report_command, false},
     {"budgets",
      "[-m EXPR] [-k EXPR] [ID...] [--new] [--suggest] [--error 1%] [--write FILE]\n"
      "      [--slack SLACK] [--isa NAME] [--check SLACK] [--json] [-v]\n"

@@ -39,6 +39,26 @@ static double squares(const double *x, size_t count)
     return sum;
 }
 
+/* The sum behind a quantile has a term for every two degrees of freedom: for a million of them it
+ * takes milliseconds, and whoever compares thousands of cases asks for the same one each time. */
+#define DEGREES_KEPT 1000
+static _Thread_local struct {
+    double coverage, quantile;
+    size_t degrees; /* 0: none is kept */
+} kept;
+
+static double student(double coverage, size_t degrees)
+{
+    if (degrees < DEGREES_KEPT)
+        return ypi_student_quantile(coverage, degrees);
+    if (kept.degrees != degrees || kept.coverage != coverage) {
+        kept.coverage = coverage;
+        kept.degrees = degrees;
+        kept.quantile = ypi_student_quantile(coverage, degrees);
+    }
+    return kept.quantile;
+}
+
 struct ypi_ratio ypi_ratio(const double *base, size_t base_count, const double *head,
                            size_t head_count, struct ypi_scatter known, double more, double error)
 {
@@ -58,7 +78,7 @@ struct ypi_ratio ypi_ratio(const double *base, size_t base_count, const double *
     double parts = 1 / (double)base_count + 1 / (double)head_count;
     double sd = sqrt(variance * parts + more * more);
     size_t degrees = freedom < 1e6 ? (size_t)freedom : (size_t)1000000;
-    double reach = ypi_student_quantile(1 - error, degrees) * sd;
+    double reach = student(1 - error, degrees) * sd;
     r.low = exp(difference - reach);
     r.high = exp(difference + reach);
     return r;

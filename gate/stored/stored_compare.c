@@ -44,21 +44,31 @@ static bool read(struct side *s)
     return s->exact != NULL && ypi_times_read(s->runs, &s->times);
 }
 
-/* Adds those of a side that are chosen; false after telling stderr what is wrong in the choice. */
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Adds those of a side that are chosen and not there yet; false after telling stderr what is wrong
+ * in the choice. */
 static bool choose(struct comparing *c, const struct side *s, const struct ypi_selection *choice)
 {
     bool right = false;
     cJSON *rows = ypi_cases_load(s->runs->db, choice, &right);
+    const size_t before = (size_t)c->id_count;
+    const char **there = ypi_calloc(before + 1, sizeof *there);
+    if (before > 0)
+        memcpy((void *)there, (const void *)c->ids, before * sizeof *there);
+    qsort((void *)there, before, sizeof *there, by_text);
     const cJSON *row;
     cJSON_ArrayForEach(row, rows)
     {
         const char *id = ypi_text_of(row, "id");
-        bool there = ypi_exact_has(s->exact, id);
-        for (int i = 0; i < c->id_count && there; i++)
-            there = strcmp(c->ids[i], id) != 0;
-        if (there)
+        if (ypi_exact_has(s->exact, id) &&
+            bsearch(&id, (const void *)there, before, sizeof *there, by_text) == NULL)
             c->ids = (const char **)ypi_list_add((char **)c->ids, c->id_count++, ypi_strdup(id));
     }
+    free((void *)there);
     cJSON_Delete(rows);
     return right;
 }

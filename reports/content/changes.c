@@ -2,6 +2,7 @@
 #include "base/text/text.h"
 #include "gate/options.h"
 #include "gate/stored/stored_compare.h"
+#include "gate/summary.h"
 #include "reports/content/loaded.h"
 
 #include <stdlib.h>
@@ -60,9 +61,12 @@ static const char *or_empty(const char *text)
 static struct ypi_change change_of(const struct ypi_comparison *c)
 {
     const bool resident = c->quantity == YPI_QUANTITY_RESIDENT;
+    struct ypi_text text = {0};
+    ypi_summary_change(&text, c);
     return (struct ypi_change){.what = what_of(c),
                                .name = resident ? "resident" : or_empty(c->name),
                                .word = ypi_compared_name(c->quantity, c->verdict),
+                               .text = ypi_text_take(&text),
                                .unit = or_empty(c->unit),
                                .before = c->base,
                                .now = c->head,
@@ -84,7 +88,6 @@ static bool is_change(const struct ypi_comparison *c)
 /* The comparisons of a case stand together. */
 static void take_changes(struct ypi_loaded *l)
 {
-    size_t count = 0;
     l->changes = ypi_calloc((size_t)l->found.count + 1, sizeof *l->changes);
     l->gone = ypi_calloc((size_t)l->found.count + 1, sizeof *l->gone);
     for (int i = 0; i < l->found.count; i++) {
@@ -95,9 +98,9 @@ static void take_changes(struct ypi_loaded *l)
         if (to == NULL || !is_change(c))
             continue;
         if (to->change_count == 0)
-            to->changes = &l->changes[count];
+            to->changes = &l->changes[l->change_count];
         to->change_count++;
-        l->changes[count++] = change_of(c);
+        l->changes[l->change_count++] = change_of(c);
     }
     l->content.gone = l->gone;
     l->content.notes = (const char *const *)l->found.notes;
@@ -139,6 +142,8 @@ bool ypi_content_compare(struct ypi_loaded *l, const struct ypi_selection *selec
 
 void ypi_content_clear_changes(struct ypi_loaded *l)
 {
+    for (size_t i = 0; i < l->change_count; i++)
+        free((char *)(uintptr_t)l->changes[i].text);
     free(l->changes);
     free((void *)l->gone);
     ypi_comparisons_clear(&l->found);

@@ -32,6 +32,7 @@ struct ypi_change {
     const char *name;
     const char *word; /* "slower", "faster", "more", "less", "broken", "mended", "changed", "only in
                          base", "only in head" */
+    const char *text; /* all of it: "time of nap 1.21 ms -> 1.34 ms, 1.107 times [1.081, 1.142]" */
     const char *unit; /* of a value; "" where there is none */
     double before, now; /* in seconds, bytes, the value's unit; NaN: no number */
     /* Now over before (of shares the other way round, so that above 1 is slower) and the interval

@@ -23,6 +23,7 @@ struct ypi_loaded {
     cJSON *base_rows; /* the results compared with */
     struct ypi_comparisons found;
     struct ypi_change *changes; /* by case */
+    size_t change_count;
     const char **gone;
     int past;
     cJSON *past_of_last;               /* of the case whose document was asked for last */
