@@ -17,17 +17,26 @@
 
 /* -- rows ---------------------------------------------------------------------------------- */
 
+/* What many documents are read with: statements that stay ready, and the run of the last one. */
+struct ypi_documents {
+    sqlite3 *db;
+    sqlite3_stmt *of_table[YPI_TABLES];
+    sqlite3_stmt *attempts;
+    char *run_id; /* NULL: none was read yet */
+    cJSON *run;
+};
+
 /* An empty array, with *ok false, when they cannot be read. */
-static cJSON *rows(sqlite3 *db, bool *ok, enum ypi_table_name table, const char *owner)
+static cJSON *rows(struct ypi_documents *d, bool *ok, enum ypi_table_name table, const char *owner)
 {
-    cJSON *found = ypi_table_rows(db, table, owner);
+    cJSON *found = ypi_table_rows_ready(d->db, table, owner, &d->of_table[table]);
     *ok = *ok && found;
     return found ? found : cJSON_CreateArray();
 }
 
-static cJSON *first(sqlite3 *db, bool *ok, enum ypi_table_name table, const char *id)
+static cJSON *first(struct ypi_documents *d, bool *ok, enum ypi_table_name table, const char *id)
 {
-    cJSON *found = rows(db, ok, table, id);
+    cJSON *found = rows(d, ok, table, id);
     cJSON *row = cJSON_DetachItemFromArray(found, 0);
     cJSON_Delete(found);
     return row ? row : cJSON_CreateObject();
@@ -60,25 +69,25 @@ static cJSON *pairs(cJSON *found)
 
 /* -- run and case --------------------------------------------------------------------------- */
 
-static cJSON *run(sqlite3 *db, bool *ok, const char *id)
+static cJSON *run(struct ypi_documents *d, bool *ok, const char *id)
 {
-    cJSON *object = first(db, ok, YPI_TABLE_RUN, id);
+    cJSON *object = first(d, ok, YPI_TABLE_RUN, id);
     cJSON *options = cJSON_AddArrayToObject(object, "options");
-    cJSON *found = rows(db, ok, YPI_TABLE_OPTION, id);
+    cJSON *found = rows(d, ok, YPI_TABLE_OPTION, id);
     cJSON *row;
     cJSON_ArrayForEach(row, found)
     {
         cJSON_AddItemToArray(options, cJSON_CreateString(ypi_text_of(row, "argument")));
     }
     cJSON_Delete(found);
-    cJSON_AddItemToObject(object, "facts", pairs(rows(db, ok, YPI_TABLE_FACT, id)));
+    cJSON_AddItemToObject(object, "facts", pairs(rows(d, ok, YPI_TABLE_FACT, id)));
     return object;
 }
 
-static cJSON *test_case(sqlite3 *db, bool *ok, const char *id)
+static cJSON *test_case(struct ypi_documents *d, bool *ok, const char *id)
 {
-    cJSON *object = first(db, ok, YPI_TABLE_CASE, id);
-    cJSON_AddItemToObject(object, "axes", pairs(rows(db, ok, YPI_TABLE_AXIS, id)));
+    cJSON *object = first(d, ok, YPI_TABLE_CASE, id);
+    cJSON_AddItemToObject(object, "axes", pairs(rows(d, ok, YPI_TABLE_AXIS, id)));
     return object;
 }
 
@@ -157,7 +166,7 @@ static void add_noise(cJSON *measurement)
         cJSON_AddStringToObject(measurement, "noise_cause", cause);
 }
 
-static cJSON *measurements(sqlite3 *db, bool *ok, const char *id, bool samples)
+static cJSON *measurements(struct ypi_documents *d, bool *ok, const char *id, bool samples)
 {
     static const struct {
         enum ypi_table_name table;
@@ -168,9 +177,9 @@ static cJSON *measurements(sqlite3 *db, bool *ok, const char *id, bool samples)
                  {YPI_TABLE_NOISE, "noise"},
                  {YPI_TABLE_SAMPLES, "rows"}};
     cJSON *measurement;
-    cJSON *list = rows(db, ok, YPI_TABLE_MEASUREMENT, id);
+    cJSON *list = rows(d, ok, YPI_TABLE_MEASUREMENT, id);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        distribute(list, rows(db, ok, parts[i].table, id), parts[i].member);
+        distribute(list, rows(d, ok, parts[i].table, id), parts[i].member);
     cJSON_ArrayForEach(measurement, list)
     {
         add_noise(measurement);
@@ -263,10 +272,11 @@ static const cJSON *column_of(const cJSON *rows, const char *name)
 
 /* An object by column: how many rows there are and their least, median and most; with `samples` the
  * rows too. */
-static cJSON *series(sqlite3 *db, bool *ok, const cJSON *document, const char *id, bool samples)
+static cJSON *series(struct ypi_documents *d, bool *ok, const cJSON *document, const char *id,
+                     bool samples)
 {
     cJSON *all = cJSON_CreateObject();
-    cJSON *found = rows(db, ok, YPI_TABLE_SERIES, id);
+    cJSON *found = rows(d, ok, YPI_TABLE_SERIES, id);
     cJSON *row;
     cJSON_ArrayForEach(row, found)
     {
@@ -290,11 +300,11 @@ static cJSON *series(sqlite3 *db, bool *ok, const cJSON *document, const char *i
 
 /* -- all of it -------------------------------------------------------------------------------- */
 
-static void add_memory(sqlite3 *db, bool *ok, cJSON *document, const char *id)
+static void add_memory(struct ypi_documents *d, bool *ok, cJSON *document, const char *id)
 {
     cJSON *row;
     cJSON *memory = cJSON_AddObjectToObject(document, "memory");
-    cJSON *found = rows(db, ok, YPI_TABLE_MEMORY, id);
+    cJSON *found = rows(d, ok, YPI_TABLE_MEMORY, id);
     while ((row = cJSON_DetachItemFromArray(found, 0)) != NULL) {
         cJSON *name = cJSON_DetachItemFromObjectCaseSensitive(row, "memory");
         cJSON_AddItemToObject(memory, cJSON_IsString(name) ? name->valuestring : "?", row);
@@ -337,22 +347,23 @@ static void add_reproduce(cJSON *document)
     free(extra);
 }
 
-static void add_part(sqlite3 *db, bool *ok, cJSON *document, const char *member,
+static void add_part(struct ypi_documents *d, bool *ok, cJSON *document, const char *member,
                      enum ypi_table_name table, const char *id)
 {
-    cJSON_AddItemToObject(document, member, without_positions(rows(db, ok, table, id)));
+    cJSON_AddItemToObject(document, member, without_positions(rows(d, ok, table, id)));
 }
 
-static void add_parts(sqlite3 *db, bool *ok, cJSON *document, const char *id, bool samples)
+static void add_parts(struct ypi_documents *d, bool *ok, cJSON *document, const char *id,
+                      bool samples)
 {
-    add_part(db, ok, document, "failures", YPI_TABLE_FAILURE, id);
-    cJSON_AddItemToObject(document, "measurements", measurements(db, ok, id, samples));
-    add_part(db, ok, document, "values", YPI_TABLE_VALUE, id);
-    add_part(db, ok, document, "gradients", YPI_TABLE_GRADIENT, id);
-    add_part(db, ok, document, "budgets", YPI_TABLE_VERDICT, id);
-    add_memory(db, ok, document, id);
-    cJSON_AddItemToObject(document, "series", series(db, ok, document, id, samples));
-    cJSON *attempts = ypi_attempts_load(db, id);
+    add_part(d, ok, document, "failures", YPI_TABLE_FAILURE, id);
+    cJSON_AddItemToObject(document, "measurements", measurements(d, ok, id, samples));
+    add_part(d, ok, document, "values", YPI_TABLE_VALUE, id);
+    add_part(d, ok, document, "gradients", YPI_TABLE_GRADIENT, id);
+    add_part(d, ok, document, "budgets", YPI_TABLE_VERDICT, id);
+    add_memory(d, ok, document, id);
+    cJSON_AddItemToObject(document, "series", series(d, ok, document, id, samples));
+    cJSON *attempts = ypi_attempts_read(d->db, id, &d->attempts);
     if (!attempts)
         *ok = false;
     else
@@ -367,23 +378,64 @@ static cJSON *only_if(bool ok, cJSON *document)
     return NULL;
 }
 
-cJSON *ypi_document_of_result(sqlite3 *db, const char *result_id, bool samples)
+/* Cases of one run follow each other. */
+static cJSON *run_again(struct ypi_documents *d, bool *ok, const char *id)
+{
+    if (d->run_id == NULL || strcmp(d->run_id, id) != 0) {
+        free(d->run_id);
+        cJSON_Delete(d->run);
+        d->run = run(d, ok, id);
+        d->run_id = ypi_strdup(id);
+    }
+    return cJSON_Duplicate(d->run, true);
+}
+
+struct ypi_documents *ypi_documents_open(sqlite3 *db)
+{
+    struct ypi_documents *d = ypi_calloc(1, sizeof *d);
+    d->db = db;
+    return d;
+}
+
+void ypi_documents_close(struct ypi_documents *d)
+{
+    if (d == NULL)
+        return;
+    for (int i = 0; i < YPI_TABLES; i++)
+        (void)sqlite3_finalize(d->of_table[i]);
+    (void)sqlite3_finalize(d->attempts);
+    free(d->run_id);
+    cJSON_Delete(d->run);
+    free(d);
+}
+
+cJSON *ypi_documents_read(struct ypi_documents *d, const char *result_id, bool samples)
 {
     bool ok = true;
     cJSON *document = cJSON_CreateObject();
-    cJSON *result = first(db, &ok, YPI_TABLE_RESULT, result_id);
+    cJSON *result = first(d, &ok, YPI_TABLE_RESULT, result_id);
     cJSON_AddItemToObject(document, "result", result);
-    cJSON_AddItemToObject(document, "case", test_case(db, &ok, ypi_text_of(result, "case")));
-    cJSON_AddItemToObject(document, "run", run(db, &ok, ypi_text_of(result, "run_id")));
-    add_parts(db, &ok, document, result_id, samples);
+    cJSON_AddItemToObject(document, "case", test_case(d, &ok, ypi_text_of(result, "case")));
+    cJSON_AddItemToObject(document, "run", run_again(d, &ok, ypi_text_of(result, "run_id")));
+    add_parts(d, &ok, document, result_id, samples);
     add_reproduce(document);
     return only_if(ok, document);
+}
+
+cJSON *ypi_document_of_result(sqlite3 *db, const char *result_id, bool samples)
+{
+    struct ypi_documents *d = ypi_documents_open(db);
+    cJSON *document = ypi_documents_read(d, result_id, samples);
+    ypi_documents_close(d);
+    return document;
 }
 
 cJSON *ypi_document_of_run(sqlite3 *db, const char *run_id)
 {
     bool ok = true;
-    cJSON *object = run(db, &ok, run_id);
+    struct ypi_documents *d = ypi_documents_open(db);
+    cJSON *object = run(d, &ok, run_id);
+    ypi_documents_close(d);
     return only_if(ok, object);
 }
 

@@ -57,6 +57,12 @@ char *ypi_store_read_verbose(void *values, const struct ypi_option *option, cons
  * number. Owned by the caller; NULL with yp_last_error() set. */
 cJSON *ypi_document_of_result(sqlite3 *db, const char *result_id, bool samples);
 
+/* The same for many results, with statements that stay ready between them. To be closed before the
+ * history is; NULL may be closed, too. */
+struct ypi_documents *ypi_documents_open(sqlite3 *db) __attribute__((returns_nonnull));
+cJSON *ypi_documents_read(struct ypi_documents *documents, const char *result_id, bool samples);
+void ypi_documents_close(struct ypi_documents *documents);
+
 /* The member "run" of the above alone. */
 cJSON *ypi_document_of_run(sqlite3 *db, const char *run_id);
 
@@ -95,6 +101,10 @@ enum yp_status ypi_results_each(sqlite3 *db, const struct ypi_filter *filter, co
 /* The other results of the same run, case and repeat, by their attempts. Owned by the caller; NULL
  * with yp_last_error() set. */
 cJSON *ypi_attempts_load(sqlite3 *db, const char *result_id);
+/* The same by a statement that stays ready: *ready is made when it is NULL; the caller finalizes
+ * it.
+ */
+cJSON *ypi_attempts_read(sqlite3 *db, const char *result_id, sqlite3_stmt **ready);
 
 struct ypi_selection {
     const char *mark, *keyword; /* of -m and -k; NULL: not given */

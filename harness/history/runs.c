@@ -12,9 +12,8 @@ static const enum ypi_table_name listed[] = {YPI_TABLE_RESULT, YPI_TABLE_FAILURE
                                              YPI_TABLE_MEASUREMENT};
 static const char *const aliases[] = {"r.", "f.", "m."};
 
-/* SELECT `head`, the listed fields, `tail`. The caller deletes the rows. */
-static cJSON *select_results(sqlite3 *db, const char *head, const char *tail, int count,
-                             const char *const *parameters)
+/* SELECT `head`, the listed fields, `tail`. The caller frees. */
+static char *sql_of_results(const char *head, const char *tail)
 {
     struct ypi_text sql = {0};
     ypi_text_add(&sql, "SELECT %s", head);
@@ -23,8 +22,15 @@ static cJSON *select_results(sqlite3 *db, const char *head, const char *tail, in
         ypi_sql_export(&sql, &ypi_tables[listed[i]], aliases[i], true);
     }
     ypi_text_add(&sql, " FROM %s", tail);
-    cJSON *rows = ypi_store_rows(db, sql.data, count, parameters);
-    free(ypi_text_take(&sql));
+    return ypi_text_take(&sql);
+}
+
+static cJSON *select_results(sqlite3 *db, const char *head, const char *tail, int count,
+                             const char *const *parameters)
+{
+    char *sql = sql_of_results(head, tail);
+    cJSON *rows = ypi_store_rows(db, sql, count, parameters);
+    free(sql);
     return rows;
 }
 
@@ -131,9 +137,11 @@ cJSON *ypi_runs_load(sqlite3 *db, const struct ypi_filter *filter, int limit, bo
     return runs;
 }
 
-cJSON *ypi_attempts_load(sqlite3 *db, const char *result_id)
+cJSON *ypi_attempts_read(sqlite3 *db, const char *result_id, sqlite3_stmt **ready)
 {
-    cJSON *rows = select_results(db, "", from_attempts, 1, &result_id);
+    char *sql = *ready == NULL ? sql_of_results("", from_attempts) : NULL;
+    cJSON *rows = ypi_store_rows_ready(db, sql, ready, result_id);
+    free(sql);
     if (!rows)
         return NULL;
     cJSON *attempts = cJSON_CreateArray();
@@ -143,5 +151,13 @@ cJSON *ypi_attempts_load(sqlite3 *db, const char *result_id)
         cJSON_AddItemToArray(attempts, new_result(row));
     }
     cJSON_Delete(rows);
+    return attempts;
+}
+
+cJSON *ypi_attempts_load(sqlite3 *db, const char *result_id)
+{
+    sqlite3_stmt *ready = NULL;
+    cJSON *attempts = ypi_attempts_read(db, result_id, &ready);
+    (void)sqlite3_finalize(ready);
     return attempts;
 }

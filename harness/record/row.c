@@ -156,16 +156,30 @@ void ypi_sql_export(struct ypi_text *out, const struct ypi_table *t, const char 
     }
 }
 
-cJSON *ypi_table_rows(sqlite3 *db, enum ypi_table_name table, const char *owner)
+static char *sql_of_table(const struct ypi_table *t)
 {
-    const struct ypi_table *t = &ypi_tables[table];
     struct ypi_text sql = {0};
     ypi_text_add(&sql, "SELECT ");
     ypi_sql_export(&sql, t, "", false);
     ypi_text_add(&sql, " FROM %s WHERE %s = ?%s%s", t->name, t->fields[0].name,
                  t->order ? " ORDER BY " : "", t->order ? t->order : "");
-    cJSON *found = ypi_store_rows(db, sql.data, 1, &owner);
-    free(ypi_text_take(&sql));
+    return ypi_text_take(&sql);
+}
+
+cJSON *ypi_table_rows_ready(sqlite3 *db, enum ypi_table_name table, const char *owner,
+                            sqlite3_stmt **ready)
+{
+    char *sql = *ready == NULL ? sql_of_table(&ypi_tables[table]) : NULL;
+    cJSON *found = ypi_store_rows_ready(db, sql, ready, owner);
+    free(sql);
+    return found;
+}
+
+cJSON *ypi_table_rows(sqlite3 *db, enum ypi_table_name table, const char *owner)
+{
+    sqlite3_stmt *ready = NULL;
+    cJSON *found = ypi_table_rows_ready(db, table, owner, &ready);
+    (void)sqlite3_finalize(ready);
     return found;
 }
 

@@ -42,6 +42,11 @@ const char *ypi_field_member(const struct ypi_field *f); /* in JSON; "": none */
 /* An owner's rows of a table, each with the members that its fields name. Owned by the caller; NULL
  * with yp_last_error() set. */
 struct cJSON *ypi_table_rows(sqlite3 *db, enum ypi_table_name table, const char *owner);
+/* The same by a statement that stays ready: *ready is made when it is NULL; the caller finalizes
+ * it.
+ */
+struct cJSON *ypi_table_rows_ready(sqlite3 *db, enum ypi_table_name table, const char *owner,
+                                   sqlite3_stmt **ready);
 
 /* -- SQL: each adds to `out` --------------------------------------------------------------- */
 

@@ -73,6 +73,17 @@ static int read_rows(sqlite3_stmt *s, cJSON *rows)
     return code;
 }
 
+/* Takes over the rows when they could be read. NULL with the error set. */
+static cJSON *only_done(sqlite3 *db, int code, cJSON *rows)
+{
+    if (code == SQLITE_DONE && rows != NULL)
+        return rows;
+    (void)yp_set_error(YP_IO, "history '%s': reading it: %s", sqlite3_db_filename(db, "main"),
+                       sqlite3_errmsg(db));
+    cJSON_Delete(rows);
+    return NULL;
+}
+
 cJSON *ypi_store_rows(sqlite3 *db, const char *sql, int count, const char *const *parameters)
 {
     sqlite3_stmt *s = NULL;
@@ -82,13 +93,24 @@ cJSON *ypi_store_rows(sqlite3 *db, const char *sql, int count, const char *const
         code = sqlite3_bind_text(s, i + 1, parameters[i], -1, SQLITE_STATIC);
     if (code == SQLITE_OK)
         code = read_rows(s, rows);
-    if (code != SQLITE_DONE || !rows) {
-        (void)yp_set_error(YP_IO, "history '%s': reading it: %s", sqlite3_db_filename(db, "main"),
-                           sqlite3_errmsg(db));
-        cJSON_Delete(rows);
-        rows = NULL;
-    }
+    rows = only_done(db, code, rows);
     sqlite3_finalize(s);
+    return rows;
+}
+
+cJSON *ypi_store_rows_ready(sqlite3 *db, const char *sql, sqlite3_stmt **ready,
+                            const char *parameter)
+{
+    cJSON *rows = cJSON_CreateArray();
+    int code = *ready == NULL
+                   ? sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, ready, NULL)
+                   : SQLITE_OK;
+    if (code == SQLITE_OK)
+        code = sqlite3_bind_text(*ready, 1, parameter, -1, SQLITE_STATIC);
+    if (code == SQLITE_OK)
+        code = read_rows(*ready, rows);
+    rows = only_done(db, code, rows);
+    (void)sqlite3_reset(*ready);
     return rows;
 }
 

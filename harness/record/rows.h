@@ -11,6 +11,11 @@
  * the caller: cJSON_Delete(). NULL with yp_last_error() set. */
 cJSON *ypi_store_rows(sqlite3 *db, const char *sql, int count, const char *const *parameters);
 
+/* The same with one parameter, by a statement that stays ready: *ready is made of `sql` when it is
+ * NULL; the caller finalizes it. */
+cJSON *ypi_store_rows_ready(sqlite3 *db, const char *sql, sqlite3_stmt **ready,
+                            const char *parameter);
+
 /* A member as it is in the history: NaN for null and for what is not there. */
 double ypi_real(const cJSON *object, const char *name);
 /* The same as a whole number, which somebody else may have written: 0 for what is none or below,

@@ -138,6 +138,7 @@ struct ypi_content *ypi_content_load(sqlite3 *db, const struct ypi_content_reque
     struct ypi_loaded *l = ypi_calloc(1, sizeof *l);
     *right = true;
     l->db = db;
+    l->documents = ypi_documents_open(db);
     l->past = what->past > 0 ? what->past : 20;
     l->content.history = sqlite3_db_filename(db, "main");
     bool loaded = ypi_content_find_runs(l, what, right) &&
@@ -166,6 +167,7 @@ void ypi_content_free(struct ypi_content *content)
     cJSON_Delete((cJSON *)(uintptr_t)l->content.against);
     ypi_content_clear_changes(l);
     ypi_content_end_past(l);
+    ypi_documents_close(l->documents);
     cJSON_Delete(l->rows);
     cJSON_Delete(l->base_rows);
     cJSON_Delete(l->run_rows);
@@ -185,5 +187,5 @@ cJSON *ypi_content_document(struct ypi_content *content, size_t at)
         return NULL;
     l->last = at;
     l->list[at].past = l->past_of_last;
-    return ypi_document_of_result(l->db, l->list[at].result, true);
+    return ypi_documents_read(l->documents, l->list[at].result, true);
 }

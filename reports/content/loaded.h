@@ -26,6 +26,7 @@ struct ypi_loaded {
     size_t change_count;
     const char **gone;
     int past;
+    struct ypi_documents *documents;
     cJSON *past_of_last;               /* of the case whose document was asked for last */
     size_t last;                       /* its place */
     sqlite3_stmt *of_case, *of_result; /* of past.c */
