@@ -213,6 +213,15 @@ void ypi_advisor_take(struct ypi_advisor *a, const struct ypi_report_case *which
 
 /* -- the run ------------------------------------------------------------------------------- */
 
+/* Slot {of}: the axes that all points of a group have alike, " (mode train, size base)". */
+static void tell_group(const struct ypi_run_rule *rule, const struct ypi_point *point,
+                       struct ypi_finding *f)
+{
+    char *of = ypi_points_common(rule, point->kept);
+    ypi_slot(f, "of", "%s", of);
+    free(of);
+}
+
 static bool ask_group(struct ypi_advisor *a, const struct ypi_run_rule *rule,
                       const struct ypi_point *points, size_t count)
 {
@@ -224,6 +233,7 @@ static bool ask_group(struct ypi_advisor *a, const struct ypi_run_rule *rule,
     }
     /* A group of one test is about it, and all cases together about the run. */
     const char *about = rule->place != NULL ? points[0].kept->test : "";
+    tell_group(rule, &points[0], &f);
     say(a, ypi_finding_entry(&f, rule->kind, about, rule->sentence, rule->tries), rule->urgency);
     return true;
 }

@@ -141,7 +141,6 @@ static bool ran_out(const cJSON *document)
 
 static void keep_measure(struct ypi_kept_measure *out, const cJSON *m)
 {
-    double fence;
     double *samples = ypi_numbers(cJSON_GetObjectItemCaseSensitive(m, "samples"), &out->count);
     out->name = ypi_strdup(ypi_text_of(m, "name"));
     out->unit = ypi_strdup(ypi_text_of(m, "unit"));
@@ -152,7 +151,7 @@ static void keep_measure(struct ypi_kept_measure *out, const cJSON *m)
     out->mean = ypi_real(m, "mean");
     out->warmup = ypi_real(m, "warmup");
     out->first = out->count > 0 ? samples[0] : (double)NAN;
-    out->slow = ypi_slow_beginning(samples, out->count, &out->later, &fence);
+    out->slow = ypi_slow_beginning(samples, out->count, &out->later, &out->fence);
     free(samples);
 }
 

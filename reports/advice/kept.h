@@ -12,6 +12,7 @@ struct ypi_kept_measure {
     double items, median, low, high, mean; /* NaN: not known */
     double warmup;                         /* iterations */
     double first, later; /* seconds: the first sample, the median of the second half */
+    double fence;        /* seconds: what later samples are below; see ypi_slow_beginning() */
     size_t slow;         /* samples at the beginning that are slower than the later ones */
     size_t count;
 };

@@ -14,26 +14,44 @@ static bool is_varied(const struct ypi_run_rule *rule, const char *axis)
     return false;
 }
 
-/* Test, device, machine, measurement and all axes that may not differ, unmistakably. */
-static char *key_of(const struct ypi_run_rule *rule, const struct ypi_kept *kept,
-                    const struct ypi_kept_measure *m)
+/* Each axis that may not differ, as "BETWEEN NAME EQUALS VALUE". */
+static void add_fixed(struct ypi_text *text, const struct ypi_run_rule *rule,
+                      const struct ypi_kept *kept, const char *between, const char *equals)
 {
-    struct ypi_text text = {0};
     char number[32];
     const cJSON *axis;
-    if (rule->place == NULL)
-        return ypi_strdup("");
-    ypi_text_add(&text, "%s\n%s\n%s\n%s", kept->test, kept->device, kept->machine,
-                 m != NULL ? m->name : "");
     cJSON_ArrayForEach(axis, kept->axes)
     {
         if (is_varied(rule, axis->string))
             continue;
         ypi_print_double(number, axis->valuedouble);
-        ypi_text_add(&text, "\n%s=%s", axis->string,
+        ypi_text_add(text, "%s%s%s%s", text->length > 0 ? between : "", axis->string, equals,
                      cJSON_IsString(axis) ? axis->valuestring : number);
     }
+}
+
+/* Test, device, machine, measurement and all axes that may not differ, unmistakably. */
+static char *key_of(const struct ypi_run_rule *rule, const struct ypi_kept *kept,
+                    const struct ypi_kept_measure *m)
+{
+    struct ypi_text text = {0};
+    if (rule->place == NULL)
+        return ypi_strdup("");
+    ypi_text_add(&text, "%s\n%s\n%s\n%s", kept->test, kept->device, kept->machine,
+                 m != NULL ? m->name : "");
+    add_fixed(&text, rule, kept, "\n", "=");
     return ypi_text_take(&text);
+}
+
+char *ypi_points_common(const struct ypi_run_rule *rule, const struct ypi_kept *kept)
+{
+    struct ypi_text text = {0};
+    if (rule->place != NULL)
+        add_fixed(&text, rule, kept, ", ", " ");
+    char *axes = ypi_text_take(&text);
+    char *common = *axes != '\0' ? ypi_format(" (%s)", axes) : ypi_strdup("");
+    free(axes);
+    return common;
 }
 
 static void add(struct ypi_points *points, size_t *room, struct ypi_point point)

@@ -13,6 +13,8 @@ struct ypi_points {
 /* Of the cases that have a place by the rule. A rule without `place` has all in one group. */
 struct ypi_points ypi_points_of(const struct ypi_run_rule *rule, struct ypi_kept *const *cases,
                                 size_t count);
+/* " (mode train, size base)": the axes that do not differ in a group; "". The caller frees. */
+char *ypi_points_common(const struct ypi_run_rule *rule, const struct ypi_kept *kept);
 /* The number of points of the group that begins at `from`. */
 size_t ypi_points_group(const struct ypi_points *points, size_t from);
 void ypi_points_free(struct ypi_points *points);

@@ -11,7 +11,7 @@
 #define MORE_THAN_IS 1.1
 #define BUSY 0.8 /* of the processors that it uses */
 #define IDLE 0.6
-#define SHORT 20e-6   /* seconds: starting threads takes a good part of it */
+#define SHORT 50e-6   /* seconds: starting threads takes a good part of it */
 #define LINE 64.0     /* bytes of a cache line */
 #define ACCESS 20e-9  /* seconds: no cache near the core takes as long for a line */
 #define PER_CYCLE 1.0 /* instructions: below, the processor waits */
@@ -109,22 +109,25 @@ static bool by_arithmetic(const struct ypi_seen *s, struct ypi_finding *f)
     return near(s, f, false);
 }
 
-/* Busy, and far below the rate of the memory that bounds it: each line is waited for. */
+/* Busy, and far below the rate of the memory that bounds it: each line is waited for. Processor
+ * time is what it takes where others have the processors, too. */
 static bool by_latency(const struct ypi_seen *s, struct ypi_finding *f)
 {
     struct ypi_nearest n = ypi_nearest_of(s->m);
     double threads = fmax(ypi_real(s->m, "threads"), 1);
-    double cycles = ypi_counted(s->m, "cycles");
-    double per_cycle = ypi_counted(s->m, "instructions") / cycles;
-    double line = s->median * threads / (ypi_real(n.bound, "work") / LINE);
-    if (n.bound == NULL || !n.traffic || s->kept->accelerator ||
-        !(ypi_real(s->m, "share_high") < FAR) || !(ypi_processors_busy(s) >= BUSY * threads) ||
-        !(line > ACCESS) || per_cycle > PER_CYCLE)
+    double per_cycle = ypi_counted(s->m, "instructions") / ypi_counted(s->m, "cycles");
+    double line = ypi_real(s->m, "cpu") / (ypi_real(n.bound, "work") / LINE);
+    bool busy = ypi_processors_busy(s) >= BUSY * threads || ypi_is_disturbed(s);
+    if (n.bound == NULL || !n.traffic || s->kept->accelerator || !busy ||
+        !(ypi_real(s->m, "share_high") < FAR) || !(line > ACCESS) || per_cycle > PER_CYCLE)
         return false;
     ypi_slot(f, "line", "%s", ypi_say_time(line, NAN, NAN));
     ypi_share_evidence(s, f, &n);
-    ypi_evidence(f, "%s for each %.0f bytes, while %.3g of %.0f processors are busy",
-                 ypi_say_time(line, NAN, NAN), LINE, ypi_processors_busy(s), threads);
+    ypi_evidence(
+        f, "processor time of %s for each %.0f bytes: %s an iteration of %s",
+        ypi_say_time(line, NAN, NAN), LINE,
+        ypi_say_time(ypi_real(s->m, "cpu"), ypi_real(s->m, "cpu_low"), ypi_real(s->m, "cpu_high")),
+        ypi_say_bytes(ypi_real(n.bound, "work")));
     if (per_cycle > 0)
         ypi_evidence(f, "%.2f instructions a cycle", per_cycle);
     return true;
@@ -135,7 +138,8 @@ static bool by_idle_threads(const struct ypi_seen *s, struct ypi_finding *f)
 {
     double threads = ypi_real(s->m, "threads");
     double busy = ypi_processors_busy(s);
-    if (s->kept->accelerator || !(threads > 1) || !(busy < IDLE * threads) || s->median < SHORT)
+    if (s->kept->accelerator || !(threads > 1) || !(busy < IDLE * threads) || s->median < SHORT ||
+        ypi_is_disturbed(s))
         return false;
     ypi_slot(f, "busy", "%.3g", busy);
     ypi_slot(f, "threads", "%.0f", threads);

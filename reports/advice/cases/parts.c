@@ -165,6 +165,11 @@ void ypi_share_evidence(const struct ypi_seen *s, struct ypi_finding *f,
                  n->name, of, n->part < 0.999 ? ", takes the most of its steps" : "");
 }
 
+bool ypi_is_disturbed(const struct ypi_seen *s)
+{
+    return *ypi_text_of(s->m, "noise_cause") != '\0';
+}
+
 double ypi_processors_busy(const struct ypi_seen *s)
 {
     return ypi_real(s->m, "cpu") / s->median;

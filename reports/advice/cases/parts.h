@@ -40,5 +40,7 @@ struct ypi_nearest ypi_nearest_of(const cJSON *m);
 void ypi_share_evidence(const struct ypi_seen *s, struct ypi_finding *f,
                         const struct ypi_nearest *n);
 
+/* By others, a quota or the clock: what its processors did is not known then. */
+bool ypi_is_disturbed(const struct ypi_seen *s);
 double ypi_processors_busy(const struct ypi_seen *s);    /* NaN: not known */
 double ypi_counted(const cJSON *m, const char *counter); /* an iteration; NaN: not counted */

@@ -112,16 +112,16 @@ static bool threads_none(const struct ypi_point *points, size_t count, double li
 /* clang-format off */
 static const struct ypi_run_rule rules[] = {
     {"batching-gain", U, ypi_place_batch, ypi_batch_axes, false, 2, batch_gains,
-     "{name} does {gain} times as much a second with {axis} {best} as with {axis} {first}; {end}.",
+     "{name}{of} does {gain} times as much a second with {axis} {best} as with {axis} {first}; {end}.",
      {NULL}},
     {"batching-none", U, ypi_place_batch, ypi_batch_axes, false, 2, batch_none,
-     "{name} gains nothing from a larger {axis}: from {first} to {last} less than a tenth, at the ends of the intervals.",
+     "{name}{of} gains nothing from a larger {axis}: from {first} to {last} less than a tenth, at the ends of the intervals.",
      {"keep {axis} {first}, for the least memory and latency", NULL}},
     {"threads-gain", U, ypi_place_threads, ypi_thread_axes, false, 2, threads_gain,
-     "{name} does {gain} times as much a second on {best} {axis} as on {first}; {end}.",
+     "{name}{of} does {gain} times as much a second on {best} {axis} as on {first}; {end}.",
      {NULL}},
     {"threads-none", U, ypi_place_threads, ypi_thread_axes, false, 2, threads_none,
-     "{name} gains nothing from more {axis}: from {first} to {last} less than a tenth, at the ends of the intervals.",
+     "{name}{of} gains nothing from more {axis}: from {first} to {last} less than a tenth, at the ends of the intervals.",
      {"use {first}", "look what they share: memory's rate, a lock, a part that one does alone", NULL}},
 };
 /* clang-format on */

@@ -43,7 +43,9 @@ static bool is_lighter(const struct ypi_point *a, const struct ypi_point *b)
 
 /* -- the best by each goal ----------------------------------------------------------------- */
 
-/* NULL: none has a rate, or none that fits. */
+#define SURE 1.25 /* what the chosen one may lose at most, by the intervals */
+
+/* NULL: none has a rate, or none that fits, or intervals are too wide to choose by. */
 static const struct ypi_point *fastest(const struct ypi_point *points, size_t count, double within)
 {
     const struct ypi_point *best = NULL;
@@ -56,6 +58,10 @@ static const struct ypi_point *fastest(const struct ypi_point *points, size_t co
         if (rate_of(&points[i]).high >= rate_of(best).low && !(points[i].kept->peak > within) &&
             (lightest == NULL || is_lighter(&points[i], lightest)))
             lightest = &points[i];
+    for (size_t i = 0; lightest != NULL && i < count; i++)
+        if (rate_of(&points[i]).high > SURE * rate_of(lightest).low &&
+            !(points[i].kept->peak > within))
+            return NULL;
     return lightest;
 }
 
@@ -70,6 +76,9 @@ static const struct ypi_point *quickest(const struct ypi_point *points, size_t c
         if (points[i].m->low <= best->m->high &&
             (lightest == NULL || is_lighter(&points[i], lightest)))
             lightest = &points[i];
+    for (size_t i = 0; lightest != NULL && i < count; i++)
+        if (lightest->m->high > SURE * points[i].m->low)
+            return NULL;
     return lightest;
 }
 
@@ -213,13 +222,13 @@ static bool nothing_fits(const struct ypi_point *points, size_t count, double li
 /* clang-format off */
 static const struct ypi_run_rule rules[] = {
     {"recommended-latency", U, place, varied, false, 2, latency,
-     "For the least latency of {name}: {what}, {time}.", {NULL}},
+     "For the least latency of {name}{of}: {what}, {time}.", {NULL}},
     {"recommended-throughput", U, place, varied, false, 2, throughput,
-     "For the most throughput of {name}: {what}, {rate}.", {NULL}},
+     "For the most throughput of {name}{of}: {what}, {rate}.", {NULL}},
     {"recommended-training", U, place, varied, false, 2, training,
-     "For training within {within}: {what}{parts}, {rate}.", {NULL}},
+     "For training, {name}{of}, within {within}: {what}{parts}, {rate}.", {NULL}},
     {"recommended-nothing-fits", U, place, varied, false, 1, nothing_fits,
-     "No configuration of {name} that was measured fits into {within}.", {NULL}},
+     "No configuration of {name}{of} that was measured fits into {within}.", {NULL}},
 };
 /* clang-format on */
 

@@ -77,10 +77,10 @@ static bool most_of_memory(const struct ypi_point *points, size_t count, double 
 /* clang-format off */
 static const struct ypi_run_rule rules[] = {
     {"tiles-pixels", YPI_URGENCY_KNOW, ypi_place_tile, ypi_tile_axes, false, 2, most_pixels,
-     "{name} does the most pixels a second with {axis} {best}: {times} times those of {axis} {next}.",
+     "{name}{of} does the most pixels a second with {axis} {best}: {times} times those of {axis} {next}.",
      {"take {axis} {best} where many tiles are worked on, and the smallest where one must be quick", NULL}},
     {"tiles-memory", YPI_URGENCY_KNOW, ypi_place_tile, ypi_tile_axes, false, 2, most_of_memory,
-     "{name} does the most pixels a second for its memory with {axis} {best}: {times} times those of {axis} {next}.",
+     "{name}{of} does the most pixels a second for its memory with {axis} {best}: {times} times those of {axis} {next}.",
      {"take {axis} {best} where memory is short", NULL}},
 };
 /* clang-format on */

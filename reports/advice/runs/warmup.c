@@ -8,11 +8,13 @@ static double place(const struct ypi_kept *kept)
     return kept->passed ? ypi_axis_number(kept, ypi_warmup_axes) : (double)NAN;
 }
 
+#define TIGHT 1.5 /* fence over median: samples that scatter more hide a slow beginning */
+
 static bool describe(const struct ypi_point *points, size_t count, struct ypi_finding *f)
 {
     for (size_t i = 0; i < count; i++) {
         const struct ypi_kept_measure *m = points[i].m;
-        if (isnan(m->later)) /* too few samples, or one that is no number */
+        if (!(m->fence <= TIGHT * m->later)) /* or too few samples, or one that is no number */
             return false;
         ypi_evidence(f, "%s %g: first sample %s, later ones %s, mean %s, median %s",
                      ypi_axis_name(points[i].kept, ypi_warmup_axes), points[i].x,
@@ -65,14 +67,14 @@ static bool not_enough(const struct ypi_point *points, size_t count, double limi
 /* clang-format off */
 static const struct ypi_run_rule rules[] = {
     {"warm-up-needed", U, place, ypi_warmup_axes, false, 2, needed,
-     "{name} needs a warm-up of {needed} iterations: after {without} the first sample takes {times} times as long as later "
+     "{name}{of} needs a warm-up of {needed} iterations: after {without} the first sample takes {times} times as long as later "
      "ones, and the mean is off by {mean}.",
      {".warmup = {needed}", NULL}},
     {"warm-up-none", U, place, ypi_warmup_axes, false, 2, none,
-     "{name} needs no more warm-up than {least} iterations: no first sample is slower than the later ones.",
+     "{name}{of} needs no more warm-up than {least} iterations: no first sample is slower than the later ones.",
      {NULL}},
     {"warm-up-not-enough", U, place, ypi_warmup_axes, false, 2, not_enough,
-     "{name} needs more warm-up than {most} iterations: its first samples are slow even then.",
+     "{name}{of} needs more warm-up than {most} iterations: its first samples are slow even then.",
      {"measure more: a larger value of the axis", "look for what the first iterations alone do", NULL}},
 };
 /* clang-format on */
