@@ -1,7 +1,6 @@
 /* Which of the standard scales fit the machine, and what the next one needs. */
 #include "reports/advice/rule.h"
 
-#include "base/numbers/stats.h"
 #include "base/text/text.h"
 
 #include <math.h>
@@ -86,7 +85,7 @@ static bool planned(const struct ypi_point *points, size_t count, double limit,
     return true;
 }
 
-/* It was not measured: as the others grow. */
+/* It was not measured: as the others grow, at the least and at the most. */
 static bool projected(const struct ypi_point *points, size_t count, double limit,
                       struct ypi_finding *f)
 {
@@ -99,23 +98,33 @@ static bool projected(const struct ypi_point *points, size_t count, double limit
         y[known] = log(memory_of(&points[i]));
         known += y[known] > 0;
     }
-    if (known < 3 || !describe(points, count, limit, f))
-        return false;
-    struct ypi_line line = ypi_line(x, y, known);
-    int next = (int)x[known - 1] + 1;
+    int next = known > 0 ? (int)x[known - 1] + 1 : SCALES;
     int at = largest_that_fits(points, count, within);
-    if (!(line.low > 0) || next >= SCALES || at < 0 || (size_t)at + 1 != count)
+    if (known < 3 || next >= SCALES || at < 0 || (size_t)at + 1 != count ||
+        !describe(points, count, limit, f))
         return false;
+    double least = INFINITY;
+    double most = 0;
+    for (size_t i = 1; i < known; i++) {
+        double growth = exp((y[i] - y[i - 1]) / (x[i] - x[i - 1]));
+        least = fmin(least, growth);
+        most = fmax(most, growth);
+    }
+    double typical = exp((y[known - 1] - y[0]) / (x[known - 1] - x[0]));
     double last = exp(y[known - 1]);
+    if (!(least > 1) || !isfinite(most))
+        return false;
     ypi_slot(f, "next", "%s", scales[next]);
-    ypi_slot(f, "needs", "%s [%s, %s]", ypi_say_bytes(last * exp(line.slope)),
-             ypi_say_bytes(last * exp(line.low)), ypi_say_bytes(last * exp(line.high)));
+    ypi_slot(f, "needs", "%s [%s, %s]", ypi_say_bytes(last * typical), ypi_say_bytes(last * least),
+             ypi_say_bytes(last * most));
     ypi_slot(f, "fits",
-             last * exp(line.high) <= within ? "which fits, too"
-             : last * exp(line.low) > within ? "which does not fit"
-                                             : "which may or may not fit");
-    ypi_evidence(f, "from one scale to the next memory grows %s times",
-                 ypi_say_ratio(exp(line.slope), exp(line.low), exp(line.high)));
+             last * most <= within   ? "which fits, too"
+             : last * least > within ? "which does not fit"
+                                     : "which may or may not fit");
+    ypi_evidence(f,
+                 "from one scale to the next memory grows %.3g times, %.3g at the least and %.3g "
+                 "at the most",
+                 typical, least, most);
     return true;
 }
 
