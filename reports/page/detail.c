@@ -50,7 +50,7 @@ static size_t number_of_run(const struct ypi_content *content, const char *id)
     return number;
 }
 
-static void add_axes(struct ypi_text *out, const cJSON *axes)
+static void add_axes(struct ypi_page *page, struct ypi_text *out, const cJSON *axes)
 {
     const cJSON *axis;
     if (!begin_list(out, "x", axes))
@@ -60,8 +60,8 @@ static void add_axes(struct ypi_text *out, const cJSON *axes)
         char number[32] = "nan";
         if (cJSON_IsNumber(axis))
             ypi_print_double(number, axis->valuedouble);
-        ypi_page_string(out, axis->string);
-        ypi_page_string(out, cJSON_IsString(axis) ? axis->valuestring : number);
+        ypi_page_pooled(&page->pool, out, axis->string);
+        ypi_page_pooled(&page->pool, out, cJSON_IsString(axis) ? axis->valuestring : number);
     }
     ypi_page_close(out, ']');
 }
@@ -85,10 +85,13 @@ static void add_head(struct ypi_page *page, struct ypi_text *out, const struct y
     const char *seed = ypi_text_of(result, "seed");
     char text[96] = "";
     if (number_of_run(page->content, one->run) > 0) {
-        ypi_page_key(out, "i");
-        ypi_page_number(out, number_of_run(page->content, one->run));
+        snprintf(text, sizeof text, "%zu", number_of_run(page->content, one->run));
+        add_text(out, "i", text);
+        *text = '\0';
     }
-    add_text(out, "r", one->result != NULL ? one->result : "");
+    snprintf(text, sizeof text, "%.13s", one->result != NULL ? one->result : "");
+    add_text(out, "r", text); /* enough of it to name it */
+    *text = '\0';
     add_text(out, "n", ypi_text_of(result, "reason"));
     add_text(out, "N", ypi_text_of(result, "note"));
     add_text(out, "S", strcmp(seed, "0") != 0 ? seed : "");
@@ -98,13 +101,24 @@ static void add_head(struct ypi_page *page, struct ypi_text *out, const struct y
     else if (ypi_real(result, "exit_code") > 0)
         snprintf(text, sizeof text, "exit code %.0f", ypi_real(result, "exit_code"));
     add_text(out, "E", text);
-    add_axes(out, member(member(document, "case"), "axes"));
+    add_axes(page, out, member(member(document, "case"), "axes"));
     add_times(out, result);
 }
 
+/* "" as it is, "'" between such quotes, else the text. */
+static const char *how_quoted(const char *id, const char *quoted)
+{
+    size_t length = strlen(id);
+    if (strcmp(id, quoted) == 0)
+        return "";
+    bool is_between = strlen(quoted) == length + 2 && quoted[0] == '\'' &&
+                      quoted[length + 1] == '\'' && strncmp(quoted + 1, id, length) == 0;
+    return is_between ? "'" : quoted;
+}
+
 /* Most lines name the case: its id is not written again. */
-static void add_reproduce(struct ypi_text *out, const struct ypi_report_case *one,
-                          const cJSON *document)
+static void add_reproduce(struct ypi_page *page, struct ypi_text *out,
+                          const struct ypi_report_case *one, const cJSON *document)
 {
     const char *line = ypi_text_of(document, "reproduce");
     char *quoted = ypi_shell_quote(one->id != NULL ? one->id : "");
@@ -114,9 +128,9 @@ static void add_reproduce(struct ypi_text *out, const struct ypi_report_case *on
         ypi_text_add(&before, "%.*s", (int)(at - line), line);
         ypi_page_key(out, "R");
         ypi_page_open(out, '[');
-        ypi_page_string(out, before.data);
-        ypi_page_string(out, strcmp(quoted, one->id) == 0 ? "" : quoted);
-        ypi_page_string(out, at + strlen(quoted));
+        ypi_page_pooled(&page->pool, out, before.data != NULL ? before.data : "");
+        ypi_page_string(out, how_quoted(one->id, quoted));
+        ypi_page_pooled(&page->pool, out, at + strlen(quoted));
         ypi_page_close(out, ']');
         free(ypi_text_take(&before));
     } else if (*line) {
@@ -151,33 +165,46 @@ static void add_failures(struct ypi_text *out, const cJSON *failures)
     ypi_page_close(out, ']');
 }
 
-static void add_budgets(struct ypi_text *out, const cJSON *document)
+/* [verdict, sentence, measured, low, high, limit, distance, memory, ceiling, required, baseline]
+ * without what is empty at the end. A budget of memory has the kind that it limits. */
+static void add_budget(struct ypi_page *page, struct ypi_text *out, const cJSON *document,
+                       const cJSON *b)
 {
+    enum { PLACES = 11, FIGURES = 2, FIGURE_COUNT = 4 };
     static const char *const figures[] = {"measured", "low", "high", "allowed"};
+    char texts[9][256] = {{0}};
+    const char *places[PLACES];
+    int count = PLACES;
+    for (int i = 0; i < 9; i++)
+        places[i] = texts[i];
+    places[0] = ypi_text_of(b, "met");
+    ypi_page_budget(texts[1], document, b);
+    for (int i = 0; i < FIGURE_COUNT; i++)
+        ypi_page_budget_figure(texts[FIGURES + i], document, b, figures[i]);
+    if (!isnan(ypi_real(b, "distance")))
+        ypi_format_share(texts[6], ypi_real(b, "distance"));
+    places[7] = ypi_text_of(b, "memory");
+    if (strcmp(places[0], "met") != 0)
+        ypi_page_ceiling(texts[8], document, ypi_text_of(b, "name"));
+    places[9] = ypi_text_of(b, "required");
+    places[10] = ypi_text_of(b, "baseline");
+    while (count > 0 && *places[count - 1] == '\0')
+        count--;
+    ypi_page_open(out, '[');
+    for (int i = 0; i < count; i++)
+        if (i == 1 || (i >= FIGURES && i < FIGURES + FIGURE_COUNT))
+            ypi_page_string(out, places[i]);
+        else
+            ypi_page_pooled(&page->pool, out, places[i]);
+    ypi_page_close(out, ']');
+}
+
+static void add_budgets(struct ypi_page *page, struct ypi_text *out, const cJSON *document)
+{
     const cJSON *b;
     if (!begin_list(out, "b", member(document, "budgets")))
         return;
-    cJSON_ArrayForEach(b, member(document, "budgets"))
-    {
-        char text[256];
-        ypi_page_open(out, '[');
-        ypi_page_string(out, ypi_text_of(b, "met"));
-        ypi_page_budget(text, document, b);
-        ypi_page_string(out, text);
-        for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
-            ypi_page_budget_figure(text, document, b, figures[i]);
-            ypi_page_string(out, text);
-        }
-        *text = '\0';
-        if (!isnan(ypi_real(b, "distance")))
-            ypi_format_share(text, ypi_real(b, "distance"));
-        ypi_page_string(out, text);
-        ypi_page_ceiling(text, document, ypi_text_of(b, "name"));
-        ypi_page_string(out, strcmp(ypi_text_of(b, "met"), "met") != 0 ? text : "");
-        ypi_page_string(out, ypi_text_of(b, "required"));
-        ypi_page_string(out, ypi_text_of(b, "baseline"));
-        ypi_page_close(out, ']');
-    }
+    cJSON_ArrayForEach(b, member(document, "budgets")) add_budget(page, out, document, b);
     ypi_page_close(out, ']');
 }
 
@@ -225,7 +252,7 @@ static void add_gradients(struct ypi_text *out, const cJSON *gradients)
 
 /* -- memory -------------------------------------------------------------------------------- */
 
-static void add_memory(struct ypi_text *out, const cJSON *document)
+static void add_memory(struct ypi_page *page, struct ypi_text *out, const cJSON *document)
 {
     static const char *const figures[] = {"allocated_peak", "reserved_peak", "allocated", "total"};
     const cJSON *kind;
@@ -236,43 +263,14 @@ static void add_memory(struct ypi_text *out, const cJSON *document)
         char count[64];
         snprintf(count, sizeof count, "%.0f", ypi_real(kind, "allocations"));
         ypi_page_open(out, '[');
-        ypi_page_string(out, kind->string);
+        ypi_page_pooled(&page->pool, out, kind->string);
         for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-            ypi_page_string(out, ypi_page_bytes(kind, figures[i]));
+            ypi_page_pooled(&page->pool, out, ypi_page_bytes(kind, figures[i]));
         ypi_page_string(out, count);
         ypi_page_string(out, ypi_real(kind, "allowed") > 0 ? ypi_page_bytes(kind, "allowed") : "");
         ypi_page_close(out, ']');
     }
     ypi_page_close(out, ']');
-}
-
-/* What the memory was to be: limits of budgets on it, [memory, sentence, limit, verdict]. */
-static void add_predictions(struct ypi_text *out, const cJSON *document)
-{
-    const cJSON *b;
-    bool any = false;
-    cJSON_ArrayForEach(b, member(document, "budgets"))
-    {
-        char sentence[256];
-        char limit[128];
-        if (!*ypi_text_of(b, "memory"))
-            continue;
-        if (!any) {
-            ypi_page_key(out, "j");
-            ypi_page_open(out, '[');
-        }
-        any = true;
-        ypi_page_budget(sentence, document, b);
-        ypi_store_budget_figure(limit, b, ypi_real(b, "allowed"), "");
-        ypi_page_open(out, '[');
-        ypi_page_string(out, ypi_text_of(b, "memory"));
-        ypi_page_string(out, sentence);
-        ypi_page_string(out, limit);
-        ypi_page_string(out, ypi_text_of(b, "met"));
-        ypi_page_close(out, ']');
-    }
-    if (any)
-        ypi_page_close(out, ']');
 }
 
 static void add_resident(struct ypi_text *out, const cJSON *result)
@@ -320,17 +318,16 @@ void ypi_page_detail(struct ypi_page *page, const struct ypi_report_case *one,
                      page->count > 0 ? "]</script>\n" : "", page->count / YPI_PAGE_CHUNK);
     ypi_page_open(out, '{');
     add_head(page, out, one, document);
-    add_reproduce(out, one, document);
+    add_reproduce(page, out, one, document);
     add_failures(out, member(document, "failures"));
-    add_budgets(out, document);
+    add_budgets(page, out, document);
     add_changes(out, one, document);
     ypi_page_measurements(page, out, one, member(document, "measurements"));
     add_values(out, member(document, "values"));
     add_gradients(out, member(document, "gradients"));
-    add_memory(out, document);
-    add_predictions(out, document);
+    add_memory(page, out, document);
     add_resident(out, result);
-    ypi_page_series(out, member(document, "series"));
+    ypi_page_series(page, out, member(document, "series"));
     ypi_page_past(page, out, one);
     add_text(out, "T", ypi_text_of(result, "tail"));
     ypi_page_close(out, '}');

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SERIES_POINTS = 120 };
-
 static const cJSON *member(const cJSON *object, const char *name)
 {
     return cJSON_GetObjectItemCaseSensitive(object, name);
@@ -141,7 +139,7 @@ static void add_bounds(struct ypi_text *out, const cJSON *m)
     ypi_page_close(out, ']');
 }
 
-static void add_phases(struct ypi_text *out, const cJSON *phases)
+static void add_phases(struct ypi_page *page, struct ypi_text *out, const cJSON *phases)
 {
     const cJSON *phase;
     if (phases == NULL || phases->child == NULL)
@@ -150,13 +148,13 @@ static void add_phases(struct ypi_text *out, const cJSON *phases)
     ypi_page_open(out, '[');
     cJSON_ArrayForEach(phase, phases)
     {
-        ypi_page_string(out, ypi_text_of(phase, "name"));
+        ypi_page_pooled(&page->pool, out, ypi_text_of(phase, "name"));
         ypi_page_string(out, ypi_page_seconds(phase, "seconds"));
     }
     ypi_page_close(out, ']');
 }
 
-static void add_counters(struct ypi_text *out, const cJSON *counters)
+static void add_counters(struct ypi_page *page, struct ypi_text *out, const cJSON *counters)
 {
     const cJSON *counter;
     if (counters == NULL || counters->child == NULL)
@@ -167,14 +165,14 @@ static void add_counters(struct ypi_text *out, const cJSON *counters)
     {
         char text[YPI_FIGURE_MAX];
         ypi_format_value(text, ypi_real(counter, "count"), "");
-        ypi_page_string(out, ypi_text_of(counter, "counter"));
+        ypi_page_pooled(&page->pool, out, ypi_text_of(counter, "counter"));
         ypi_page_string(out, text);
     }
     ypi_page_close(out, ']');
 }
 
 /* How it was taken: count, batch, warm-up, why it stopped; coverage of the interval. */
-static void add_protocol(struct ypi_text *out, const cJSON *m)
+static void add_protocol(struct ypi_page *page, struct ypi_text *out, const cJSON *m)
 {
     static const char *const counts[] = {"count", "batch", "warmup"};
     char text[64];
@@ -185,9 +183,9 @@ static void add_protocol(struct ypi_text *out, const cJSON *m)
         snprintf(text, sizeof text, "%.0f", isnan(value) ? 0 : value);
         ypi_page_string(out, text);
     }
-    ypi_page_string(out, ypi_text_of(m, "stop"));
+    ypi_page_pooled(&page->pool, out, ypi_text_of(m, "stop"));
     snprintf(text, sizeof text, "%.4g %%", 100 * ypi_real(m, "coverage"));
-    ypi_page_string(out, isnan(ypi_real(m, "coverage")) ? "" : text);
+    ypi_page_pooled(&page->pool, out, isnan(ypi_real(m, "coverage")) ? "" : text);
     ypi_page_close(out, ']');
 }
 
@@ -212,7 +210,10 @@ static void add_measurement(struct ypi_page *page, struct ypi_text *out,
     char cv[32] = "";
     double variation = ypi_real(m, "sd") / ypi_real(m, "mean");
     ypi_page_open(out, '{');
-    add_text(out, "n", ypi_text_of(m, "name"));
+    if (*ypi_text_of(m, "name")) {
+        ypi_page_key(out, "n");
+        ypi_page_pooled(&page->pool, out, ypi_text_of(m, "name"));
+    }
     if (!isnan(ypi_real(m, "median"))) {
         add_figures(out, "e", m, estimate, 3);
         add_figures(out, "d", m, spread, 4);
@@ -222,14 +223,14 @@ static void add_measurement(struct ypi_page *page, struct ypi_text *out,
         if (!isnan(ypi_real(m, "p90")))
             add_figures(out, "q", m, quantiles, isnan(ypi_real(m, "p999")) ? 2 : 3);
     }
-    add_protocol(out, m);
+    add_protocol(page, out, m);
     add_rates(out, m);
     add_bounds(out, m);
-    add_phases(out, member(m, "phases"));
-    add_counters(out, member(m, "counters"));
+    add_phases(page, out, member(m, "phases"));
+    add_counters(page, out, member(m, "counters"));
     add_noise(out, m);
     add_strip(out, member(m, "samples"), page->quantiles);
-    ypi_page_past_of(out, one, ypi_text_of(m, "name"));
+    ypi_page_past_of(out, one, ypi_text_of(m, "name"), page->intervals);
     ypi_page_close(out, '}');
 }
 
@@ -248,13 +249,13 @@ void ypi_page_measurements(struct ypi_page *page, struct ypi_text *out,
 /* -- series --------------------------------------------------------------------------------- */
 
 /* Evenly chosen points: times as parts of the duration, values as parts of their range. */
-static void add_points(struct ypi_text *out, const cJSON *one)
+static void add_points(struct ypi_text *out, const cJSON *one, unsigned most)
 {
     size_t count = 0;
     size_t times = 0;
     double *values = finite_numbers(member(one, "values"), &count);
     double *seconds = finite_numbers(member(one, "seconds"), &times);
-    size_t drawn = count < SERIES_POINTS ? count : SERIES_POINTS;
+    size_t drawn = count < most ? count : most;
     ypi_page_string(out, "");
     out->length--;
     for (size_t i = 0; i < drawn && times == count; i++) {
@@ -270,7 +271,7 @@ static void add_points(struct ypi_text *out, const cJSON *one)
     free(seconds);
 }
 
-void ypi_page_series(struct ypi_text *out, const cJSON *series)
+void ypi_page_series(struct ypi_page *page, struct ypi_text *out, const cJSON *series)
 {
     static const char *const figures[] = {"least", "median", "most"};
     const cJSON *one;
@@ -283,7 +284,7 @@ void ypi_page_series(struct ypi_text *out, const cJSON *series)
         char text[YPI_FIGURE_MAX];
         bool throttled = strcmp(one->string, "throttled") == 0;
         ypi_page_open(out, '[');
-        ypi_page_string(out, one->string);
+        ypi_page_pooled(&page->pool, out, one->string);
         snprintf(text, sizeof text, "%.0f", ypi_real(one, "count"));
         ypi_page_string(out, text);
         ypi_page_string(out, ypi_page_seconds(one, "duration"));
@@ -297,7 +298,7 @@ void ypi_page_series(struct ypi_text *out, const cJSON *series)
             ypi_page_string(out, text);
         }
         if (!throttled)
-            add_points(out, one);
+            add_points(out, one, 2 * page->quantiles);
         ypi_page_close(out, ']');
     }
     ypi_page_close(out, ']');

@@ -15,6 +15,7 @@ struct ypi_page *ypi_page_create(const char *path, const struct ypi_content *con
     struct ypi_page *page = ypi_calloc(1, sizeof *page);
     page->content = content;
     page->quantiles = content->count > MANY ? QUANTILES_OF_MANY : QUANTILES;
+    page->intervals = content->count <= MANY;
     ypi_page_open(&page->runs.json, '[');
     if (ypi_atomic_create(&page->file, path) == YP_OK)
         return page;
@@ -70,11 +71,14 @@ static void put_data(struct ypi_text *out, struct ypi_page *page)
         ypi_text_add(&page->details, "]</script>\n");
     ypi_text_bytes(out, page->details.data, page->details.length);
     ypi_text_add(out,
-                 "<script type=\"application/json\" id=all>{\"chunk\":%d,\"quantiles\":%u,"
+                 "<script type=\"application/json\" id=all>{\"chunk\":%d,"
                  "\"runs\":",
-                 YPI_PAGE_CHUNK, page->quantiles);
+                 YPI_PAGE_CHUNK);
     ypi_page_close(&page->runs.json, ']');
     ypi_text_bytes(out, page->runs.json.data, page->runs.json.length);
+    ypi_text_add(out, ",\"pool\":%s", page->pool.count > 0 ? "" : "[");
+    ypi_page_close(&page->pool.json, ']');
+    ypi_text_bytes(out, page->pool.json.data, page->pool.json.length);
     ypi_text_add(out, ",\"environment\":");
     ypi_page_environment_json(out, page->content);
     ypi_text_add(out, "}</script>\n");
@@ -110,6 +114,7 @@ static void free_page(struct ypi_page *page)
     for (size_t i = 0; i < page->runs.count; i++)
         free(page->runs.ids[i]);
     free(page->runs.ids);
+    ypi_page_pool_free(&page->pool);
     free(page);
 }
 

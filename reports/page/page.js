@@ -26,8 +26,8 @@
     return (found[1].endsWith('inf') ? parseFloat(found[1].replace('inf', 'Infinity')) : parseFloat(found[1])) *
       (UNITS[found[2]] || 1);
   }
-  const read = id => JSON.parse(document.getElementById(id).textContent);
-  const all = read('all');
+  const content = id => document.getElementById(id).textContent;
+  const all = JSON.parse(content('all'));
 
   /* -- cases --------------------------------------------------------------------------------- */
 
@@ -288,7 +288,7 @@
       picked.setAttribute('cx', x(p.i));
       picked.setAttribute('cy', y(p.v));
       output.textContent = [...about(p.i), environment(c)[1], p.t[1] ? `${p.t[0]} [${p.t[1]}, ${p.t[2]}]` : p.t[0],
-        c.K && peak(c, p.i) && title !== 'peak memory' ? `peak ${peak(c, p.i)}` : '', c.O ? c.O[p.i] : 'passed'].filter(Boolean).join(' \u00b7 ');
+        c.K && title !== 'peak memory' ? `peak ${c.K[p.i]}` : '', c.O ? c.O[p.i] : 'passed'].filter(Boolean).join(' \u00b7 ');
     };
     const chart = picture(118, `${title}, ${points.length} results`,
       line('axis', 12, 108.5, 628, 108.5), changes.map(i => line('change', x(i - .5), 8, x(i - .5), 108)),
@@ -309,13 +309,22 @@
     return [el('h4', {}, title), chart, output, fold('the numbers', grid(['date', 'commit', 'run', 'value', 'from', 'to'],
       points.map(p => [...about(p.i), ...p.t]), title))];
   }
-  const peak = (c, i) => { while (i > 0 && c.K[i] === 0) i--; return c.K[i] || ''; };
-  /* "1.2;1.1;1.3 ms": three figures with the unit of the last. */
-  function triple(text) {
-    if (!text) return ['', '', ''];
-    const parts = text.split(';');
-    const unit = parts.length > 1 ? parts[2].slice(parts[2].indexOf(' ')) : '';
-    return parts.length > 1 ? parts.map(part => part.includes(' ') ? part : part + unit) : [text, '', ''];
+  /* "0-2 7" as [0, 1, 2, 7]. */
+  const numbers = text => text.split(' ').flatMap(span => {
+    const [first, last] = span.split('-').map(Number);
+    return Array.from({ length: (last ?? first) - first + 1 }, (_, i) => first + i);
+  });
+  /* Between bars; an empty one is that before. */
+  const repeated = text => text.split('|').reduce((list, one) => [...list, one || list.at(-1) || ''], []).map(one => one === '-' ? '' : one);
+  /* "1.2;1.1;1.3 ms|1.2": value, low, high; a unit holds until another comes. */
+  function triples(text) {
+    let unit = '';
+    return text.split('|').map(point => {
+      if (!point) return ['', '', ''];
+      const parts = point.split(';');
+      unit = parts.at(-1).includes(' ') ? parts.at(-1).slice(parts.at(-1).indexOf(' ')) : unit;
+      return [0, 1, 2].map(i => !parts[i] || parts[i].includes(' ') ? parts[i] || '' : parts[i] + unit);
+    });
   }
 
   /* -- a case -------------------------------------------------------------------------------------- */
@@ -327,7 +336,7 @@
   const pairs = list => el('dl', {}, list.filter(([, value]) => value && value.length).map(([name, value]) =>
     [el('dt', {}, name), el('dd', {}, value)]));
   const environment = c => all.environment[c.i || 0] || ['', '', []];
-  const reproduce = (c, unit) => (c.R || []).length === 3 ? c.R[0] + (c.R[1] || unit.id) + c.R[2] : (c.R || [''])[0];
+  const reproduce = (c, unit) => (c.R || []).length === 3 ? c.R[0] + (c.R[1] === "'" ? `'${unit.id}'` : c.R[1] || unit.id) + c.R[2] : (c.R || [''])[0];
   const part = (title, ...children) => [el('h3', {}, title), children];
 
   function measurement(m, c) {
@@ -344,25 +353,26 @@
       m.p ? [el('h4', {}, 'phases'), phases(m.p)] : '',
       m.h ? [el('h4', {}, 'ceilings'), el('ul', {}, m.h.map(text => el('li', {}, text)))] : '',
       m.C ? [el('h4', {}, 'counters'), pairs(couples(m.C))] : '',
-      m.y ? past(`history of ${m.n || 'time'}`, c, m.y.map(triple), m.c || []) : '');
+      m.y ? past(`history of ${m.n || 'time'}`, c, triples(m.y), m.c ? m.c.split(' ').map(Number) : []) : '');
   }
   const couples = list => list.filter((_, i) => i % 2 === 0).map((name, i) => [name, list[2 * i + 1]]);
 
   function memory(c) {
-    const sizes = (c.k || []).flatMap(k => [k[1], k[2], k[6]]).concat((c.j || []).map(j => j[2])).map(number).filter(isFinite);
+    const predicted = (c.b || []).filter(b => b[7]);
+    const sizes = (c.k || []).flatMap(k => [k[1], k[2], k[6]]).concat(predicted.map(b => b[5])).map(number).filter(isFinite);
     const most = Math.max(1, ...sizes);
     const width = text => 640 * (number(text) || 0) / most;
     return part('Memory', (c.k || []).map(k => {
-      const limits = (c.j || []).filter(j => j[0] === k[0]);
+      const limits = predicted.filter(b => b[7] === k[0]);
       return [el('h4', {}, k[0]), picture(20, `${k[0]}: peak ${k[1]} allocated, ${k[2]} reserved`,
         svg('rect', { class: 'band', x: 0, y: 3, width: width(k[2]), height: 14 }),
         svg('rect', { class: 'dot', x: 0, y: 6, width: width(k[1]), height: 8 }),
-        limits.map(j => line('limit', Math.min(639, width(j[2])), 1, Math.min(639, width(j[2])), 19))),
+        limits.map(b => line('limit', Math.min(639, width(b[5])), 1, Math.min(639, width(b[5])), 19))),
       pairs([['peak allocated', k[1]], ['peak reserved', k[2]], ['at the end', k[3]],
         ['allocations', `${k[5]} of ${k[4]} in all`], ['limit', k[6]],
-        ...limits.map(j => ['predicted', `${j[1]} (${j[3]})`])])];
+        ...limits.map(b => ['predicted', `${b[1]} (${b[0]})`])])];
     }), c.q ? el('p', {}, `resident: peak ${c.q[0]}, ${c.q[1]} before setup${c.q[2] ? `; leaked: ${c.q[2]}` : ''}`) : '',
-    c.K ? past('peak memory', c, c.K.map((_, i) => [peak(c, i), '', '']), []) : '');
+    c.K ? past('peak memory', c, c.K.map(text => [text, '', '']), []) : '');
   }
 
   function series(list) {
@@ -381,7 +391,7 @@
       const most = Math.max(...ends.filter(isFinite), 0) * 1.15 || 1;
       const x = v => 160 * Math.max(0, v) / most;
       return [el('b', { class: 'tag ' + (b[0] === 'met' ? 'passed' : b[0] === 'not met' ? 'failed' : 'undecided') }, b[0]),
-        [b[1], [7, 8, 9].map(i => b[i] ? [el('br'), el('small', {}, (i === 7 ? 'ceiling of ' : i === 8 ? 'required: ' : 'baseline: ') + b[i])] : '')],
+        [b[1], [8, 9, 10].map(i => b[i] ? [el('br'), el('small', {}, (i === 8 ? 'ceiling of ' : i === 9 ? 'required: ' : 'baseline: ') + b[i])] : '')],
         b[2], b[3] && b[4] ? `${b[3]} \u2013 ${b[4]}` : '', limit(b), b[6],
         isFinite(ends[0]) && isFinite(ends[3]) ? svg('svg', { width: 160, height: 16, role: 'img', 'aria-label': `measured ${b[2]}, limit ${b[5]}` },
           svg('rect', { class: 'dot', x: 0, y: 5, width: x(ends[0]), height: 6 }),
@@ -416,8 +426,9 @@
   let from = null;
   function open(unit) {
     const at = Math.floor(unit.number / all.chunk);
-    if (!chunks.has(at)) chunks.set(at, read('d' + at));
+    if (!chunks.has(at)) chunks.set(at, JSON.parse(content('d' + at), (_, value) => typeof value === 'number' ? all.pool[value] : value));
     const c = chunks.get(at)[unit.number % all.chunk];
+    if (typeof c.P === 'string') { c.P = numbers(c.P); c.K = c.K && repeated(c.K); }
     dialog.replaceChildren(el('div', { class: 'bar' }, el('h2', { id: 'case-id', tabindex: -1 }, unit.id),
       copying('copy link', () => location.href.split('#')[0] + '#case=' + encodeURIComponent(unit.id)),
       el('button', { type: 'button', 'aria-label': 'Close', click: () => dialog.close() }, '\u2715')),

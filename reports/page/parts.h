@@ -12,6 +12,14 @@ struct ypi_page_runs {
     struct ypi_text json; /* of each [its id's begin, date, commit, "dirty" or ""] */
 };
 
+/* Texts that many cases have. In the JSON of a case every number is that of one of them. */
+struct ypi_page_pool {
+    char **texts; /* a hash table of `room` places */
+    size_t *numbers;
+    size_t count, room;
+    struct ypi_text json;
+};
+
 struct ypi_page {
     struct ypi_atomic_file file;
     const struct ypi_content *content;
@@ -19,13 +27,19 @@ struct ypi_page {
     size_t of_section[YPI_SECTIONS];
     struct ypi_text details; /* HTML: blocks of JSON, each of YPI_PAGE_CHUNK cases */
     struct ypi_page_runs runs;
+    struct ypi_page_pool pool;
     size_t count;       /* cases taken so far */
     unsigned quantiles; /* drawn of a strip */
+    bool intervals;     /* of the past */
 };
 
 enum { YPI_PAGE_CHUNK = 50 };
 
 extern const char ypi_page_css[], ypi_page_js[], ypi_page_js_sha256[];
+
+/* Writes a text that other cases may have, too. */
+void ypi_page_pooled(struct ypi_page_pool *pool, struct ypi_text *out, const char *text);
+void ypi_page_pool_free(struct ypi_page_pool *pool);
 
 /* What a report calls a section: "Failed", "failed". */
 const char *ypi_page_section_title(enum ypi_section section);
@@ -39,13 +53,14 @@ void ypi_page_detail(struct ypi_page *page, const struct ypi_report_case *one,
                      const cJSON *document);
 void ypi_page_measurements(struct ypi_page *page, struct ypi_text *out,
                            const struct ypi_report_case *one, const cJSON *list);
-/* The series of an accelerator, at most 120 points of each drawn. */
-void ypi_page_series(struct ypi_text *out, const cJSON *series);
+/* The series of an accelerator, at most two points a quantile drawn of each. */
+void ypi_page_series(struct ypi_page *page, struct ypi_text *out, const cJSON *series);
 
 /* Members of the case's object: "P", its runs by number, outcomes and peaks. */
 void ypi_page_past(struct ypi_page *page, struct ypi_text *out, const struct ypi_report_case *one);
 /* Members of a measurement's object: "y", its past as texts, "c", where its level changes. */
-void ypi_page_past_of(struct ypi_text *out, const struct ypi_report_case *one, const char *name);
+void ypi_page_past_of(struct ypi_text *out, const struct ypi_report_case *one, const char *name,
+                      bool intervals);
 
 /* All but the cases. */
 void ypi_page_head(struct ypi_text *out, const struct ypi_page *page, bool plots, bool advice);

@@ -49,18 +49,30 @@ static size_t number_of(struct ypi_page_runs *runs, const cJSON *entry, size_t g
     return runs->count++;
 }
 
+/* Numbers as "0-19 25 27-30". */
 static void add_runs(struct ypi_page *page, struct ypi_text *out, const cJSON *past)
 {
     const cJSON *entry;
-    size_t number = page->runs.count;
-    ypi_page_key(out, "P");
-    ypi_page_open(out, '[');
+    struct ypi_text list = {0};
+    size_t first = 0;
+    size_t last = 0;
     cJSON_ArrayForEach(entry, past)
     {
-        number = number_of(&page->runs, entry, entry == past->child ? 0 : number + 1);
-        ypi_page_number(out, number);
+        size_t number = number_of(&page->runs, entry, entry == past->child ? 0 : last + 1);
+        bool follows = entry != past->child && number == last + 1;
+        if (!follows && entry != past->child && last > first)
+            ypi_text_add(&list, "-%zu", last);
+        if (!follows) {
+            ypi_text_add(&list, "%s%zu", list.length > 0 ? " " : "", number);
+            first = number;
+        }
+        last = number;
     }
-    ypi_page_close(out, ']');
+    if (last > first)
+        ypi_text_add(&list, "-%zu", last);
+    ypi_page_key(out, "P");
+    ypi_page_string(out, list.data);
+    free(ypi_text_take(&list));
 }
 
 static void add_outcomes(struct ypi_text *out, const cJSON *past)
@@ -79,30 +91,29 @@ static void add_outcomes(struct ypi_text *out, const cJSON *past)
     ypi_page_close(out, ']');
 }
 
-/* 0 stands for the same as before. */
+/* Between bars; nothing stands for the same as before. */
 static void add_peaks(struct ypi_text *out, const cJSON *past)
 {
     const cJSON *entry;
+    struct ypi_text list = {0};
     double before = NAN;
     bool any = false;
     cJSON_ArrayForEach(entry, past)
     {
-        any = any || !isnan(ypi_real(entry, "peak"));
-    }
-    if (!any)
-        return;
-    ypi_page_key(out, "K");
-    ypi_page_open(out, '[');
-    cJSON_ArrayForEach(entry, past)
-    {
         double peak = ypi_real(entry, "peak");
-        if (peak == before)
-            ypi_page_number(out, 0);
-        else
-            ypi_page_string(out, ypi_page_bytes(entry, "peak"));
+        bool same = peak <= before && peak >= before;
+        any = any || !isnan(peak);
+        ypi_text_add(&list, "%s%s", entry == past->child ? "" : "|",
+                     same          ? ""
+                     : isnan(peak) ? "-"
+                                   : ypi_page_bytes(entry, "peak"));
         before = peak;
     }
-    ypi_page_close(out, ']');
+    if (any) {
+        ypi_page_key(out, "K");
+        ypi_page_string(out, list.data);
+    }
+    free(ypi_text_take(&list));
 }
 
 void ypi_page_past(struct ypi_page *page, struct ypi_text *out, const struct ypi_report_case *one)
@@ -127,28 +138,36 @@ static const cJSON *measurement_in(const cJSON *entry, const char *name)
     return NULL;
 }
 
-/* "1.234;1.2;1.3 ms": the unit once where all three have the same. */
-static void add_point(struct ypi_text *out, const cJSON *m)
+static const char *unit_of(const char *figure)
+{
+    const char *unit = strchr(figure, ' ');
+    return unit != NULL ? unit : "";
+}
+
+/* "1.234;1.2;1.3 ms": value, low and high, the unit once where all three have the same, and not
+ * again where the point before had it. */
+static void add_point(struct ypi_text *list, const cJSON *m, char unit[8], bool intervals)
 {
     const char *of[3] = {ypi_page_seconds(m, "median"), ypi_page_seconds(m, "low"),
                          ypi_page_seconds(m, "high")};
-    struct ypi_text text = {0};
-    const char *unit = strchr(of[0], ' ');
-    bool interval = *of[1] && *of[2];
-    if (unit == NULL || !interval) {
-        ypi_page_string(out, of[0]);
+    const char *units[3] = {unit_of(of[0]), unit_of(of[1]), unit_of(of[2])};
+    if (!intervals || !*of[1] || !*of[2]) {
+        of[1] = of[2] = "";
+        units[1] = units[2] = units[0];
+    }
+    bool same = strcmp(units[0], units[1]) == 0 && strcmp(units[0], units[2]) == 0;
+    if (!same) {
+        ypi_text_add(list, "%s;%s;%s", of[0], of[1], of[2]);
+        *unit = '\0';
         return;
     }
-    const char *units[2] = {strchr(of[1], ' '), strchr(of[2], ' ')};
-    bool same = units[0] != NULL && units[1] != NULL && strcmp(units[0], unit) == 0 &&
-                strcmp(units[1], unit) == 0;
-    if (same)
-        ypi_text_add(&text, "%.*s;%.*s;%s", (int)strcspn(of[0], " "), of[0],
-                     (int)strcspn(of[1], " "), of[1], of[2]);
-    else
-        ypi_text_add(&text, "%s;%s;%s", of[0], of[1], of[2]);
-    ypi_page_string(out, text.data);
-    free(ypi_text_take(&text));
+    ypi_text_add(list, "%.*s", (int)strcspn(of[0], " "), of[0]);
+    if (*of[1])
+        ypi_text_add(list, ";%.*s;%.*s", (int)strcspn(of[1], " "), of[1], (int)strcspn(of[2], " "),
+                     of[2]);
+    if (strcmp(unit, units[0]) != 0)
+        ypi_text_add(list, "%s", units[0]);
+    snprintf(unit, 8, "%s", units[0]);
 }
 
 /* Where no interval is apart from another, a change of the level would not matter; and to look for
@@ -195,32 +214,35 @@ static void add_changes(struct ypi_text *out, const struct points *p)
         places);
     if (found == 0)
         return;
-    ypi_page_key(out, "c");
-    ypi_page_open(out, '[');
+    struct ypi_text list = {0};
     for (size_t i = 0; i < found; i++)
-        ypi_page_number(out, p->place[places[i]]);
-    ypi_page_close(out, ']');
+        ypi_text_add(&list, "%s%zu", i > 0 ? " " : "", p->place[places[i]]);
+    ypi_page_key(out, "c");
+    ypi_page_string(out, list.data);
+    free(ypi_text_take(&list));
 }
 
-void ypi_page_past_of(struct ypi_text *out, const struct ypi_report_case *one, const char *name)
+void ypi_page_past_of(struct ypi_text *out, const struct ypi_report_case *one, const char *name,
+                      bool intervals)
 {
     struct points *p = ypi_calloc(1, sizeof *p);
+    struct ypi_text list = {0};
+    char unit[8] = "";
     const cJSON *entry;
     size_t place = 0;
-    if (cJSON_GetArraySize(one->past) > 0) {
+    cJSON_ArrayForEach(entry, one->past)
+    {
+        const cJSON *m = measurement_in(entry, name);
+        ypi_text_add(&list, "%s", place > 0 ? "|" : "");
+        if (m != NULL)
+            add_point(&list, m, unit, intervals);
+        take_point(p, m, place++);
+    }
+    if (place > 0) {
         ypi_page_key(out, "y");
-        ypi_page_open(out, '[');
-        cJSON_ArrayForEach(entry, one->past)
-        {
-            const cJSON *m = measurement_in(entry, name);
-            if (m != NULL)
-                add_point(out, m);
-            else
-                ypi_page_number(out, 0);
-            take_point(p, m, place++);
-        }
-        ypi_page_close(out, ']');
+        ypi_page_string(out, list.data);
         add_changes(out, p);
     }
+    free(ypi_text_take(&list));
     free(p);
 }

@@ -253,7 +253,7 @@ static void add_budgets(const struct planted *p, cJSON *document, size_t at)
     cJSON *budgets = cJSON_AddArrayToObject(document, "budgets");
     snprintf(
         text, sizeof text,
-        "{\"kind\":\"max time\",\"name\":\"work\",\"memory\":null,\"allowed\":%.17g,\"met\":\"%s\","
+        "{\"kind\":\"max latency\",\"name\":\"work\",\"memory\":null,\"allowed\":%.17g,\"met\":\"%s\","
         "\"measured\":%.17g,\"low\":%.17g,\"high\":%.17g,\"distance\":-0.12,\"asked\":0,"
         "\"confirmed\":0,\"slack\":0.9,\"required\":null,\"baseline\":null}",
         t * (p->list[at].section == YPI_FAILED ? 0.88 : 1.2), met, t, 0.98 * t, 1.03 * t);
