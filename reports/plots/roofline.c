@@ -1,0 +1,393 @@
+/* The roofline of a run: arithmetic intensity against rate, under the ceilings that were probed
+ * beside the measurements (Williams, Waterman and Patterson, CACM 52, 2009). One for each device.
+ */
+#include "base/numbers/stats.h"
+#include "reports/plots/internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* More marks than that are a blot, and a page takes long to show them: then of each test only the
+ * measurements with the most and the least share are drawn. */
+enum { MARKS_MOST = 600, LIMITERS_MOST = 6 };
+
+struct spot {
+    const struct ypi_plot_case *c;
+    const struct ypi_plot_measurement *m;
+    double intensity, rate; /* NaN: without operations, without bytes */
+    bool drawn, named;
+};
+
+struct roofline {
+    struct ypi_plots *plots;
+    const char *device;
+    struct spot *spots; /* owned */
+    size_t count, drawable, drawn;
+    size_t bytes_alone, flops_alone, neither;
+    int threads;      /* of most measurements: the roofs drawn are for as many */
+    double low, high; /* of the intensities drawn */
+    struct ypi_drawing figure;
+    cJSON *table;
+};
+
+/* -- what is on it ------------------------------------------------------------------------- */
+
+static void add_spot(struct roofline *r, const struct ypi_plot_case *c,
+                     const struct ypi_plot_measurement *m)
+{
+    struct spot *spot = &r->spots[r->count++];
+    const bool timed = m->median > 0 && isfinite(m->median);
+    *spot = (struct spot){c, m, NAN, NAN, false, false};
+    if (m->flops > 0 && timed)
+        spot->rate = m->flops / m->median;
+    if (m->flops > 0 && m->bytes > 0)
+        spot->intensity = m->flops / m->bytes;
+    if (!timed || (m->flops <= 0 && m->bytes <= 0))
+        r->neither++;
+    else if (m->flops <= 0)
+        r->bytes_alone++;
+    else if (m->bytes <= 0)
+        r->flops_alone++;
+    else if (ypi_scale_takes(true, spot->intensity) && ypi_scale_takes(true, spot->rate))
+        r->drawable++;
+    else
+        r->neither++;
+}
+
+static bool is_drawable(const struct spot *s)
+{
+    return ypi_scale_takes(true, s->intensity) && ypi_scale_takes(true, s->rate);
+}
+
+static void collect(struct roofline *r)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < r->plots->count; i++)
+        if (strcmp(r->plots->cases[i].device, r->device) == 0)
+            count += (size_t)r->plots->cases[i].measurement_count;
+    r->spots = ypi_calloc(count + 1, sizeof *r->spots);
+    for (size_t i = 0; i < r->plots->count; i++) {
+        const struct ypi_plot_case *c = &r->plots->cases[i];
+        for (int k = 0; k < c->measurement_count && strcmp(c->device, r->device) == 0; k++)
+            add_spot(r, c, &c->measurements[k]);
+    }
+}
+
+static int compare_spots(const void *a, const void *b)
+{
+    const struct spot *x = a;
+    const struct spot *y = b;
+    int order = strcmp(x->c->test, y->c->test);
+    if (order == 0 && is_drawable(x) != is_drawable(y))
+        return is_drawable(x) ? -1 : 1;
+    double left = isfinite(x->m->share) ? x->m->share : -1;
+    double right = isfinite(y->m->share) ? y->m->share : -1;
+    if (order == 0)
+        order = (left < right) - (left > right);
+    if (order == 0)
+        order = strcmp(x->c->id, y->c->id);
+    return order != 0 ? order : strcmp(x->m->name, y->m->name);
+}
+
+/* By test, the largest share first, those that cannot be drawn last. */
+static void choose(struct roofline *r)
+{
+    qsort(r->spots, r->count, sizeof *r->spots, compare_spots);
+    r->low = INFINITY;
+    r->high = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        struct spot *s = &r->spots[i];
+        const bool first = i == 0 || strcmp(r->spots[i - 1].c->test, s->c->test) != 0;
+        const bool last = i + 1 == r->count || !is_drawable(&r->spots[i + 1]) ||
+                          strcmp(r->spots[i + 1].c->test, s->c->test) != 0;
+        s->drawn = is_drawable(s) && (r->drawable <= MARKS_MOST || first || last);
+        s->named = s->drawn && first;
+        r->drawn += s->drawn;
+        if (s->drawn) {
+            r->low = fmin(r->low, s->intensity);
+            r->high = fmax(r->high, s->intensity);
+        }
+    }
+}
+
+/* -- roofs --------------------------------------------------------------------------------- */
+
+static double rate_of(const struct ypi_plot_roof *roof)
+{
+    return ypi_quantile(roof->rates, roof->count, 0.5);
+}
+
+static bool is_on(const struct roofline *r, const struct ypi_plot_roof *roof)
+{
+    return strcmp(roof->device, r->device) == 0 && roof->threads == r->threads;
+}
+
+static void choose_threads(struct roofline *r)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < r->plots->roof_count; i++) {
+        const struct ypi_plot_roof *roof = &r->plots->roofs[i];
+        if (strcmp(roof->device, r->device) == 0 && roof->threads >= r->threads) {
+            size_t count = 0;
+            for (size_t k = 0; k < r->plots->roof_count; k++)
+                if (strcmp(r->plots->roofs[k].device, r->device) == 0 &&
+                    r->plots->roofs[k].threads == roof->threads)
+                    count += r->plots->roofs[k].count;
+            if (count > most) {
+                most = count;
+                r->threads = roof->threads;
+            }
+        }
+    }
+}
+
+static bool is_transfer_or_launch(const struct ypi_plot_roof *roof)
+{
+    return strncmp(roof->ceiling, "upload", 6) == 0 || strncmp(roof->ceiling, "download", 8) == 0 ||
+           strncmp(roof->ceiling, "launch", 6) == 0 || strncmp(roof->ceiling, "int", 3) == 0;
+}
+
+/* Of read, copy and fill of one level the fastest; and arithmetic in floating point. */
+static bool is_roof(const struct roofline *r, const struct ypi_plot_roof *roof)
+{
+    if (!is_on(r, roof) || is_transfer_or_launch(roof))
+        return false;
+    for (size_t i = 0; i < r->plots->roof_count && *roof->level; i++) {
+        const struct ypi_plot_roof *other = &r->plots->roofs[i];
+        if (is_on(r, other) && !is_transfer_or_launch(other) &&
+            strcmp(other->level, roof->level) == 0 && rate_of(other) > rate_of(roof))
+            return false;
+    }
+    return true;
+}
+
+static double best_arithmetic(const struct roofline *r)
+{
+    double best = 0;
+    for (size_t i = 0; i < r->plots->roof_count; i++) {
+        const struct ypi_plot_roof *roof = &r->plots->roofs[i];
+        if (*roof->level == '\0' && is_roof(r, roof))
+            best = fmax(best, rate_of(roof));
+    }
+    return best;
+}
+
+static double best_traffic(const struct roofline *r)
+{
+    double best = 0;
+    for (size_t i = 0; i < r->plots->roof_count; i++) {
+        const struct ypi_plot_roof *roof = &r->plots->roofs[i];
+        if (*roof->level && is_roof(r, roof))
+            best = fmax(best, rate_of(roof));
+    }
+    return best;
+}
+
+static void add_roof(struct roofline *r, const struct ypi_plot_roof *roof, double low, double high)
+{
+    const double rate = rate_of(roof);
+    const double arithmetic = best_arithmetic(r);
+    const double traffic = best_traffic(r);
+    const bool memory = *roof->level != '\0';
+    char figure[YPI_QUANTITY_MAX];
+    ypi_quantity_text(figure, rate, YPI_PLAIN, memory ? "B/s" : "FLOP/s");
+    char *name = memory ? ypi_format("%s %s", roof->level, figure)
+                        : ypi_format("%s %s", roof->ceiling, figure);
+    char *hover = ypi_format("%s%s%s: %s, the median of %zu probes", roof->ceiling,
+                             memory ? " from " : "", roof->level, figure, roof->count);
+    struct ypi_drawing_series *line =
+        ypi_drawing_add_series(&r->figure, "", YPI_ROOF, memory ? -1 : -2);
+    double from = memory ? low : traffic > 0 ? rate / traffic : low;
+    double to = memory && arithmetic > 0 ? fmin(high, arithmetic / rate) : high;
+    from = fmax(fmin(from, to), low);
+    /* The label stands where the line has room on both sides. */
+    const double middle = cbrt(from * from * to);
+    ypi_drawing_add_point(line, from, memory ? rate * from : rate, hover, NULL, NULL);
+    if (memory)
+        ypi_drawing_add_point(line, middle, rate * middle, NULL, name, NULL);
+    ypi_drawing_add_point(line, to, memory ? rate * to : rate, NULL, memory ? NULL : name, NULL);
+    ypi_plot_note(r->table, hover);
+    free(name);
+}
+
+static void add_roofs(struct roofline *r)
+{
+    /* All ridges of memory's roofs lie inside, so that each roof is seen to end. */
+    const double arithmetic = best_arithmetic(r);
+    double low = r->low / 2;
+    double high = r->high * 2;
+    for (size_t i = 0; i < r->plots->roof_count; i++) {
+        const struct ypi_plot_roof *roof = &r->plots->roofs[i];
+        if (*roof->level && arithmetic > 0 && is_roof(r, roof))
+            high = fmax(high, 2 * arithmetic / rate_of(roof));
+    }
+    for (size_t i = 0; i < r->plots->roof_count; i++)
+        if (is_roof(r, &r->plots->roofs[i]))
+            add_roof(r, &r->plots->roofs[i], low, high);
+}
+
+/* -- marks --------------------------------------------------------------------------------- */
+
+static const char *limiter_of(const struct spot *s)
+{
+    return *s->m->bound ? s->m->bound : "unknown limit";
+}
+
+static void add_mark(struct roofline *r, struct ypi_drawing_series *series, const struct spot *s)
+{
+    char rate[YPI_QUANTITY_MAX];
+    char intensity[YPI_QUANTITY_MAX];
+    char share[64] = "";
+    ypi_quantity_text(rate, s->rate, YPI_PLAIN, "FLOP/s");
+    ypi_quantity_text(intensity, s->intensity, YPI_PLAIN, "FLOP/B");
+    if (s->m->share >= 0)
+        snprintf(share, sizeof share, ", share %.3g", s->m->share);
+    char *hover = ypi_format("%s, %s: %s at %s, limited by %s%s", s->c->id, s->m->name, rate,
+                             intensity, limiter_of(s), share);
+    const char *slash = strrchr(s->c->test, '/');
+    char *label =
+        s->named ? ypi_svg_shortened(slash != NULL ? slash + 1 : s->c->test, 11, 150) : NULL;
+    ypi_drawing_add_point(series, s->intensity, s->rate, hover, label, s->c->id);
+    free(label);
+    free(hover);
+    (void)r;
+}
+
+/* The limiters, those of most marks first, and in the last series what is left. */
+static char **limiters(const struct roofline *r, int *count)
+{
+    char **names = NULL;
+    *count = 0;
+    for (;;) {
+        const char *best = NULL;
+        size_t most = 0;
+        for (size_t i = 0; i < r->count; i++) {
+            size_t have = 0;
+            const char *name = limiter_of(&r->spots[i]);
+            if (!r->spots[i].drawn || ypi_list_has((const char *const *)names, *count, name))
+                continue;
+            for (size_t k = i; k < r->count; k++)
+                have += r->spots[k].drawn && strcmp(limiter_of(&r->spots[k]), name) == 0;
+            if (have > most) {
+                most = have;
+                best = name;
+            }
+        }
+        if (best == NULL || *count == LIMITERS_MOST)
+            return names;
+        names = ypi_list_add(names, (*count)++, ypi_strdup(best));
+    }
+}
+
+static void add_marks(struct roofline *r)
+{
+    int count;
+    char **names = limiters(r, &count);
+    for (int i = 0; i <= count; i++) {
+        struct ypi_drawing_series *series = NULL;
+        for (size_t k = 0; k < r->count; k++) {
+            const struct spot *s = &r->spots[k];
+            const bool other = !ypi_list_has((const char *const *)names, count, limiter_of(s));
+            if (!s->drawn || (i < count ? strcmp(limiter_of(s), names[i]) != 0 : !other))
+                continue;
+            if (series == NULL)
+                series = ypi_drawing_add_series(&r->figure, i < count ? names[i] : "other",
+                                                YPI_POINTS, i < 6 ? i : 7);
+            add_mark(r, series, s);
+        }
+    }
+    ypi_list_free(names, count);
+}
+
+static void fill_table(struct roofline *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        const struct spot *s = &r->spots[i];
+        const bool timed = s->m->median > 0;
+        cJSON *row = ypi_plot_row(r->table, s->c, NULL);
+        char *name = ypi_utf8(s->m->name);
+        char *bound = ypi_utf8(s->m->bound);
+        cJSON_AddItemToArray(row, cJSON_CreateString(name));
+        cJSON_AddItemToArray(row, cJSON_CreateString(bound));
+        ypi_plot_cell(row, s->m->share);
+        ypi_plot_cell(row, s->intensity);
+        ypi_plot_cell(row, s->rate);
+        ypi_plot_cell(row, timed && s->m->bytes > 0 ? s->m->bytes / s->m->median : NAN);
+        free(name);
+        free(bound);
+    }
+}
+
+static void add_notes(struct roofline *r)
+{
+    const size_t left = r->bytes_alone + r->flops_alone;
+    if (left > 0) {
+        char *note = ypi_format("Not drawn (in the table): %zu with bytes and no operations, %zu "
+                                "with operations and no bytes.",
+                                r->bytes_alone, r->flops_alone);
+        ypi_plot_note(r->table, ypi_strdup(note));
+        ypi_drawing_add_note(&r->figure, note);
+    }
+    if (r->neither > 0)
+        ypi_plot_note(r->table,
+                      ypi_format("%zu measurements have neither, or no time", r->neither));
+    if (r->drawn < r->drawable)
+        ypi_drawing_add_note(&r->figure, ypi_format("Of each test those nearest to and farthest "
+                                                    "from their limit: %zu of %zu.",
+                                                    r->drawn, r->drawable));
+    if (r->threads > 0) {
+        char *note = ypi_format("Roofs: medians of what was probed on %d thread%s.", r->threads,
+                                r->threads > 1 ? "s" : "");
+        ypi_plot_note(r->table, ypi_strdup(note));
+        ypi_drawing_add_note(&r->figure, note);
+    }
+}
+
+static void draw(struct roofline *r)
+{
+    static const char *const columns[] = {
+        "case",          "measurement",   "limiter", "share", "intensity (FLOP/B)",
+        "rate (FLOP/s)", "traffic (B/s)", NULL};
+    const struct ypi_plot_group group = {.test = *r->device ? r->device : "cpu",
+                                         .suffix = (char[]){""}};
+    r->table = ypi_plot_table(columns);
+    r->figure = ypi_plot_figure(r->plots, &group, "roofline", "Roofline");
+    r->figure.x = (struct ypi_drawing_axis){
+        .title = ypi_strdup("Arithmetic intensity"), .unit = ypi_strdup("FLOP/B"), .log = true};
+    r->figure.y = (struct ypi_drawing_axis){
+        .title = ypi_strdup("Rate"), .unit = ypi_strdup("FLOP/s"), .log = true};
+    add_roofs(r);
+    add_marks(r);
+    add_notes(r);
+    fill_table(r);
+    r->figure.description = ypi_format(
+        "Rates of %zu measurements over their arithmetic intensity, below the ceilings that were "
+        "probed beside them.",
+        r->drawn);
+    ypi_plot_make(r->plots, &r->figure, "run", r->table);
+}
+
+static void draw_device(struct ypi_plots *p, const char *device)
+{
+    struct roofline r = {.plots = p, .device = device};
+    collect(&r);
+    choose(&r);
+    choose_threads(&r);
+    if (r.drawn > 0)
+        draw(&r);
+    free(r.spots);
+}
+
+void ypi_plot_rooflines(struct ypi_plots *p)
+{
+    char **devices = NULL;
+    int count = 0;
+    for (size_t i = 0; i < p->count; i++)
+        if (!ypi_list_has((const char *const *)devices, count, p->cases[i].device))
+            devices = ypi_list_add(devices, count++, ypi_strdup(p->cases[i].device));
+    for (int i = 0; i < count; i++)
+        draw_device(p, devices[i]);
+    ypi_list_free(devices, count);
+}
