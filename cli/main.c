@@ -45,6 +45,12 @@ static const struct command {
      "      --tensorboard: event files; --log: a training run's log instead of the history; prune\n"
      "      and export take what selects results, too",
      ypi_report_history, false},
+    {"watch", "[RUN] [--history FILE] [-v]",
+     "a suite that is running, from another terminal: cases, rate, memory, time left, failures;\n"
+     "      ends as the run ends, with its exit code, 2 if it was killed; RUN: the begin of its "
+     "UUID\n"
+     "      or a part of its command line, instead of the newest",
+     ypi_report_watch, false},
     {"show", "[ID | PREFIX | last] [--samples] [--json | --csv] [-v]",
      "all that is stored of one result: the newest one of a case's id or of a part of it, or the\n"
      "      one whose UUID begins so; of a run, if it is a run's; else of the newest result;\n"

@@ -10,3 +10,4 @@ int ypi_report_show(int argc, char **argv);
 int ypi_report_budgets(int argc, char **argv);
 int ypi_report_baseline(int argc, char **argv);
 int ypi_report_command(int argc, char **argv);
+int ypi_report_watch(int argc, char **argv);

@@ -21,11 +21,14 @@ void ypi_case_list_add(struct ypi_text *list, const char *device, const char *id
 enum yp_status ypi_case_list_write(const struct ypi_text *list, const char *directory)
 {
     char *path = ypi_format("%s/" NAME, directory);
-    FILE *file = fopen(path, "we");
+    char *part = ypi_format("%s.part", path); /* nobody reads half of it */
+    FILE *file = fopen(part, "we");
     bool ok = file != NULL && fwrite(list->data, 1, list->length, file) == list->length;
     if (file != NULL)
         ok = fclose(file) == 0 && ok;
+    ok = ok && rename(part, path) == 0;
     enum yp_status status = ok ? YP_OK : yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
+    free(part);
     free(path);
     return status;
 }
@@ -60,7 +63,7 @@ bool ypi_case_list_read(struct ypi_case_list *out, const char *directory)
     for (const char *at = out->text + sizeof HEAD; at < end;) {
         const char *id = at + strlen(at) + 1;
         if (id >= end)
-            break; /* it is being written */
+            break; /* torn */
         if (out->count == capacity) {
             capacity = 2 * capacity + 64;
             out->list = ypi_realloc(out->list, (size_t)capacity, sizeof *out->list);
