@@ -43,7 +43,7 @@ static size_t number_of_run(const struct ypi_content *content, const char *id)
     size_t number = 0;
     cJSON_ArrayForEach(run, content->runs)
     {
-        if (strcmp(ypi_text_of(run, "id"), id) == 0)
+        if (id == NULL || strcmp(ypi_text_of(run, "id"), id) == 0)
             break;
         number++;
     }
@@ -122,7 +122,7 @@ static void add_reproduce(struct ypi_page *page, struct ypi_text *out,
 {
     const char *line = ypi_text_of(document, "reproduce");
     char *quoted = ypi_shell_quote(one->id != NULL ? one->id : "");
-    const char *at = *quoted ? strstr(line, quoted) : NULL;
+    const char *at = one->id != NULL ? strstr(line, quoted) : NULL;
     if (at != NULL) {
         struct ypi_text before = {0};
         ypi_text_add(&before, "%.*s", (int)(at - line), line);

@@ -90,7 +90,7 @@
       s.units.sort((a, b) => (column == null || empty(a) !== empty(b) ? 0 : sign * compare(keys.get(a), keys.get(b))) ||
         (column == null ? 0 : empty(a) - empty(b)) || a.number - b.number);
       s.table.append(...s.units.map(unit => unit.body));
-      $('thead th', s.table).forEach((th, i) => {
+      [...s.table.tHead.rows[0].cells].forEach((th, i) => {
         if (i === column) th.setAttribute('aria-sort', sign < 0 ? 'descending' : 'ascending');
         else th.removeAttribute('aria-sort');
       });
@@ -172,7 +172,7 @@
   document.querySelector('.top').append(theme);
   for (const line of $('.r')) line.append(copying('copy', () => line.querySelector('code').textContent));
   for (const s of sections) {
-    for (const th of $('thead th', s.table)) {
+    for (const th of s.table.tHead.rows[0].cells) {
       const name = th.textContent.trim();
       if (name in COLUMNS)
         th.replaceChildren(el('button', { type: 'button', title: `sort by ${name}`,
@@ -372,7 +372,8 @@
         ['allocations', `${k[5]} of ${k[4]} in all`], ['limit', k[6]],
         ...limits.map(b => ['predicted', `${b[1]} (${b[0]})`])])];
     }), c.q ? el('p', {}, `resident: peak ${c.q[0]}, ${c.q[1]} before setup${c.q[2] ? `; leaked: ${c.q[2]}` : ''}`) : '',
-    c.K ? past('peak memory', c, c.K.map(text => [text, '', '']), []) : '');
+    !c.K ? '' : new Set(c.K).size === 1 ? el('p', {}, `the same peak in all ${c.K.length} results of its past`)
+      : past('peak memory', c, c.K.map(text => [text, '', '']), []));
   }
 
   function series(list) {

@@ -48,7 +48,7 @@ const char *ypi_page_section_name(enum ypi_section section);
 /* Writes the case's part of a table: an element <tbody>. */
 void ypi_page_row(struct ypi_page *page, const struct ypi_report_case *one, const cJSON *document);
 
-/* Writes the case as JSON, read when it is opened. docs/report-page.md has the shape. */
+/* Writes the case as JSON, read when it is opened. README.md has the shape. */
 void ypi_page_detail(struct ypi_page *page, const struct ypi_report_case *one,
                      const cJSON *document);
 void ypi_page_measurements(struct ypi_page *page, struct ypi_text *out,

@@ -208,7 +208,7 @@ static void add_changes(struct ypi_text *out, const struct points *p)
     size_t found = ypi_change_points(
         p->value, p->count,
         &(struct ypi_change_search){.least = LEAST,
-                                    .error = 0.01,
+                                    .error = 0.05,
                                     .correlation = ypi_neighbour_correlation(p->value, p->count),
                                     .estimated_from = p->count},
         places);

@@ -251,17 +251,16 @@ static void add_budgets(const struct planted *p, cJSON *document, size_t at)
                       : p->list[at].section == YPI_UNDECIDED ? "noisy"
                                                              : "met";
     cJSON *budgets = cJSON_AddArrayToObject(document, "budgets");
-    snprintf(
-        text, sizeof text,
-        "{\"kind\":\"max latency\",\"name\":\"work\",\"memory\":null,\"allowed\":%.17g,\"met\":\"%s\","
-        "\"measured\":%.17g,\"low\":%.17g,\"high\":%.17g,\"distance\":-0.12,\"asked\":0,"
-        "\"confirmed\":0,\"slack\":0.9,\"required\":null,\"baseline\":null}",
-        t * (p->list[at].section == YPI_FAILED ? 0.88 : 1.2), met, t, 0.98 * t, 1.03 * t);
+    snprintf(text, sizeof text,
+             "{\"kind\":\"max "
+             "latency\",\"name\":\"work\",\"memory\":null,\"allowed\":%.17g,\"met\":\"%s\","
+             "\"measured\":%.17g,\"low\":%.17g,\"high\":%.17g,\"distance\":-0.12,\"asked\":0,"
+             "\"confirmed\":0,\"slack\":0.9,\"required\":null,\"baseline\":null}",
+             t * (p->list[at].section == YPI_FAILED ? 0.88 : 1.2), met, t, 0.98 * t, 1.03 * t);
     cJSON_AddItemToArray(budgets, parse(text));
     snprintf(
         text, sizeof text,
-        "{\"kind\":\"max "
-        "allocated\",\"name\":null,\"memory\":\"host\",\"allowed\":%zu,\"met\":\"met\","
+        "{\"kind\":\"max peak\",\"name\":null,\"memory\":\"host\",\"allowed\":%zu,\"met\":\"met\","
         "\"measured\":%zu,\"low\":null,\"high\":null,\"distance\":0.0,\"asked\":0,\"confirmed\":0}",
         (size_t)1048576 * (1 + at % 50), (size_t)1048576 * (1 + at % 50));
     cJSON_AddItemToArray(budgets, parse(text));
