@@ -134,6 +134,8 @@ struct ypi_drawing ypi_plot_figure(struct ypi_plots *plots, const struct ypi_plo
 /* Linear from zero, or logarithmic where the values span more than `span` times; numbers that are
  * not finite do not count. */
 bool ypi_plot_wants_log(const double *values, size_t count, double span);
+/* The axis of a case's numbers; where they are few they are its ticks. All are finite. */
+struct ypi_drawing_axis ypi_plot_number_axis(const char *name, const double *values, size_t count);
 /* A table with those columns; ends with NULL. */
 cJSON *ypi_plot_table(const char *const *columns);
 /* The columns "case", the axes, "outcome", then `more`. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_MOST = 100 };
+enum { NAME_MOST = 100, TICKS_MOST = 10 };
 
 static bool is_used(const struct ypi_plots *p, const char *name)
 {
@@ -65,6 +65,32 @@ bool ypi_plot_wants_log(const double *values, size_t count, double span)
         high = fmax(high, values[i]);
     }
     return low > 0 && high > span * low;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+struct ypi_drawing_axis ypi_plot_number_axis(const char *name, const double *values, size_t count)
+{
+    struct ypi_drawing_axis axis = {.title = ypi_strdup(name)};
+    double *ticks = ypi_calloc(count + 1, sizeof *ticks);
+    size_t kept = 0;
+    memcpy(ticks, values, count * sizeof *ticks);
+    qsort(ticks, count, sizeof *ticks, compare_doubles);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || ticks[i] != ticks[kept - 1])
+            ticks[kept++] = ticks[i];
+    if (kept <= TICKS_MOST) {
+        axis.ticks = ticks;
+        axis.tick_count = kept;
+    } else {
+        free(ticks);
+    }
+    return axis;
 }
 
 /* -- tables -------------------------------------------------------------------------------- */

@@ -12,6 +12,8 @@
 /* More marks than that are a blot, and a page takes long to show them: then of each test only the
  * measurements with the most and the least share are drawn. */
 enum { MARKS_MOST = 600, LIMITERS_MOST = 6 };
+/* Operations a byte, below which a copy with a few operations would stretch the axis. */
+#define INTENSITY_LEAST 1e-3
 
 struct spot {
     const struct ypi_plot_case *c;
@@ -26,8 +28,9 @@ struct roofline {
     struct spot *spots; /* owned */
     size_t count, drawable, drawn;
     size_t bytes_alone, flops_alone, neither;
-    int threads;      /* of most measurements: the roofs drawn are for as many */
-    double low, high; /* of the intensities drawn */
+    int threads;          /* of most measurements: the roofs drawn are for as many */
+    double low, high;     /* of the intensities drawn */
+    int labelled, dashes; /* roofs of arithmetic, of traffic, so far */
     struct ypi_drawing figure;
     cJSON *table;
 };
@@ -42,11 +45,12 @@ static void add_spot(struct roofline *r, const struct ypi_plot_case *c,
     *spot = (struct spot){c, m, NAN, NAN, false, false};
     if (m->flops > 0 && timed)
         spot->rate = m->flops / m->median;
-    if (m->flops > 0 && m->bytes > 0)
+    const bool few = m->flops < INTENSITY_LEAST * m->bytes;
+    if (m->flops > 0 && m->bytes > 0 && !few)
         spot->intensity = m->flops / m->bytes;
     if (!timed || (m->flops <= 0 && m->bytes <= 0))
         r->neither++;
-    else if (m->flops <= 0)
+    else if (m->flops <= 0 || few)
         r->bytes_alone++;
     else if (m->bytes <= 0)
         r->flops_alone++;
@@ -197,17 +201,18 @@ static void add_roof(struct roofline *r, const struct ypi_plot_roof *roof, doubl
                         : ypi_format("%s %s", roof->ceiling, figure);
     char *hover = ypi_format("%s%s%s: %s, the median of %zu probes", roof->ceiling,
                              memory ? " from " : "", roof->level, figure, roof->count);
-    struct ypi_drawing_series *line =
-        ypi_drawing_add_series(&r->figure, "", YPI_ROOF, memory ? -1 : -2);
+    /* Roofs of traffic run side by side, where labels have no room: they are in the legend. */
+    struct ypi_drawing_series *line = ypi_drawing_add_series(
+        &r->figure, memory ? name : "", YPI_ROOF, memory ? -3 - r->dashes++ : -2);
     double from = memory ? low : traffic > 0 ? rate / traffic : low;
     double to = memory && arithmetic > 0 ? fmin(high, arithmetic / rate) : high;
     from = fmax(fmin(from, to), low);
-    /* The label stands where the line has room on both sides. */
-    const double middle = cbrt(from * from * to);
     ypi_drawing_add_point(line, from, memory ? rate * from : rate, hover, NULL, NULL);
-    if (memory)
-        ypi_drawing_add_point(line, middle, rate * middle, NULL, name, NULL);
-    ypi_drawing_add_point(line, to, memory ? rate * to : rate, NULL, memory ? NULL : name, NULL);
+    /* Of roofs of the same height the labels stand beside each other. */
+    if (!memory)
+        ypi_drawing_add_point(line, to * pow(from / to, 0.3 * r->labelled++), rate, NULL, name,
+                              NULL);
+    ypi_drawing_add_point(line, to, memory ? rate * to : rate, NULL, NULL, NULL);
     ypi_plot_note(r->table, hover);
     free(name);
 }
@@ -226,6 +231,10 @@ static void add_roofs(struct roofline *r)
     for (size_t i = 0; i < r->plots->roof_count; i++)
         if (is_roof(r, &r->plots->roofs[i]))
             add_roof(r, &r->plots->roofs[i], low, high);
+    if (arithmetic > 0) { /* room for the labels above the highest */
+        struct ypi_drawing_series *room = ypi_drawing_add_series(&r->figure, "", YPI_ROOF, -1);
+        ypi_drawing_add_point(room, high, 4 * arithmetic, NULL, NULL, NULL);
+    }
 }
 
 /* -- marks --------------------------------------------------------------------------------- */
@@ -324,8 +333,8 @@ static void add_notes(struct roofline *r)
 {
     const size_t left = r->bytes_alone + r->flops_alone;
     if (left > 0) {
-        char *note = ypi_format("Not drawn (in the table): %zu with bytes and no operations, %zu "
-                                "with operations and no bytes.",
+        char *note = ypi_format("Not drawn (in the table): %zu with bytes and no operations, or "
+                                "less than one in 1,000 bytes, %zu with operations and no bytes.",
                                 r->bytes_alone, r->flops_alone);
         ypi_plot_note(r->table, ypi_strdup(note));
         ypi_drawing_add_note(&r->figure, note);

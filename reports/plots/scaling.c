@@ -213,16 +213,29 @@ static void fill_table(struct scaling *s)
                                            without, s->group->count));
 }
 
+static struct ypi_drawing_axis axis_of(const struct scaling *s)
+{
+    size_t count = 0;
+    double *values = ypi_calloc(s->group->count, sizeof *values);
+    for (size_t i = 0; i < s->group->count; i++)
+        if (is_drawn(s, s->group->cases[i]))
+            values[count++] = number_of(s, s->group->cases[i]);
+    struct ypi_drawing_axis axis = ypi_plot_number_axis(s->axis, values, count);
+    axis.log = true;
+    free(values);
+    return axis;
+}
+
 static void draw(struct ypi_plots *p, const struct ypi_plot_group *g, const char *axis, bool memory)
 {
     static const char *const of_time[] = {"median (s)", "low (s)", "high (s)", NULL};
     static const char *const of_memory[] = {"peak memory (bytes)", NULL};
     char *kind = ypi_format("%s-over-%s", memory ? "memory" : "time", axis);
-    char *what = ypi_format("%s over %s", memory ? "Memory" : "Time", axis);
+    char *what = ypi_format("Scaling of %s with %s", memory ? "memory" : "time", axis);
     struct scaling s = {.plots = p, .group = g, .axis = axis, .memory = memory};
     s.table = ypi_plot_group_table(g, memory ? of_memory : of_time);
     s.figure = ypi_plot_figure(p, g, kind, what);
-    s.figure.x = (struct ypi_drawing_axis){.title = ypi_strdup(axis), .log = true};
+    s.figure.x = axis_of(&s);
     s.figure.y =
         (struct ypi_drawing_axis){.title = ypi_strdup(memory ? "Peak memory" : "Median time"),
                                   .quantity = memory ? YPI_BYTES : YPI_SECONDS,

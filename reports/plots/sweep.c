@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sizes that spread further stand on a logarithmic axis. */
-#define SIZE_SPAN 4.0
+/* Sizes and values that spread further stand on a logarithmic axis. */
+#define SIZE_SPAN 3.9
 #define VALUE_SPAN 60.0
 
 struct values {
@@ -21,35 +21,6 @@ static double peak_of(const struct ypi_plot_group *g, const struct ypi_plot_case
 {
     (void)g;
     return c->peak;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The sizes themselves are the ticks, where they are few. */
-static void set_size_axis(struct ypi_drawing_axis *axis, const struct ypi_plot_group *g,
-                          const struct values *v)
-{
-    axis->title = ypi_strdup(g->roles.size);
-    axis->quantity = YPI_PLAIN;
-    axis->log = ypi_plot_wants_log(v->size, v->count, SIZE_SPAN * 0.999);
-    double *ticks = ypi_calloc(v->count + 1, sizeof *ticks);
-    size_t count = 0;
-    memcpy(ticks, v->size, v->count * sizeof *ticks);
-    qsort(ticks, v->count, sizeof *ticks, compare_doubles);
-    for (size_t i = 0; i < v->count; i++)
-        if (count == 0 || ticks[i] != ticks[count - 1])
-            ticks[count++] = ticks[i];
-    if (count <= 10) {
-        axis->ticks = ticks;
-        axis->tick_count = count;
-    } else {
-        free(ticks);
-    }
 }
 
 /* Points of the value over the size, in the order of the group. */
@@ -156,7 +127,8 @@ static void draw(struct ypi_plots *p, const struct ypi_plot_group *g, of_case *v
     if (v.count >= 2) {
         struct ypi_drawing figure = ypi_plot_figure(p, g, rates ? "throughput" : "memory",
                                                     rates ? "Throughput" : "Peak memory");
-        set_size_axis(&figure.x, g, &v);
+        figure.x = ypi_plot_number_axis(g->roles.size, v.size, v.count);
+        figure.x.log = ypi_plot_wants_log(v.size, v.count, SIZE_SPAN);
         figure.y =
             (struct ypi_drawing_axis){.title = ypi_strdup(rates ? "Throughput" : "Peak memory"),
                                       .quantity = rates ? YPI_PLAIN : YPI_BYTES,

@@ -129,6 +129,9 @@ static void draw(struct ypi_plots *p, const struct tradeoff *t)
                                          .log = ypi_plot_wants_log(t->gain, g->count, SPAN),
                                          .zero = true};
     add_points(&figure, t);
+    ypi_drawing_add_note(&figure,
+                         ypi_strdup("Large marks: on the efficiency frontier, where no other "
+                                    "case has less memory and more throughput."));
     figure.description = ypi_format(
         "Throughput of %s against its peak memory: %zu cases, of which %zu are on the efficiency "
         "frontier, where no other case has less memory and more throughput.",

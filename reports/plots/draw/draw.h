@@ -80,7 +80,8 @@ struct ypi_drawing_point {
 struct ypi_drawing_series {
     char *name;                                              /* owned: in the legend; "" for none */
     enum { YPI_POINTS, YPI_LINE, YPI_STEPS, YPI_ROOF } kind; /* a roof: a line without markers */
-    int look; /* colour, marker and dash; -1: that of the text, dashed; -2: the same, solid */
+    int look; /* colour, marker and dash; -1: that of the text, dashed; -2: the same,
+                 solid, and below with other dashes */
     struct ypi_drawing_point *list;
     size_t count, capacity;
 };

@@ -38,7 +38,7 @@ bool ypi_boxes_place(struct ypi_boxes *boxes, double x, double y, double radius,
     static const struct {
         double x, y;
     } sides[] = {{1, 0}, {1, -1}, {0, -1}, {-1, -1}, {-1, 0}, {0, 1}, {1, 1}, {-1, 1}};
-    for (double apart = radius + 2; apart < radius + 16; apart += 6) {
+    for (double apart = radius + 2; apart < radius + 10; apart += 6) {
         for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
             struct ypi_box box = {x + sides[i].x * (apart + width / 2) - width / 2,
                                   y + sides[i].y * (apart + height / 2) - height / 2, width,

@@ -14,7 +14,7 @@ const char *ypi_render_colour(char out[8], int look)
 
 int ypi_render_dash(int look)
 {
-    return look == -2 ? 0 : look < 0 ? YPI_LOOKS : look % YPI_LOOKS;
+    return look <= -2 ? (-look - 2) % YPI_LOOKS : look < 0 ? YPI_LOOKS : look % YPI_LOOKS;
 }
 
 void ypi_render_marker(struct ypi_render *r, double x, double y, int look, double radius)
