@@ -86,7 +86,7 @@ static const char *id_of(const struct ypi_watched *w, const cJSON *one)
     return number >= 1 && number <= w->total ? w->list[number - 1].id : "a case";
 }
 
-/* "12 s of usually 40 s, body, cuda, 512 MiB, fit: 5.2 M pixels/s" */
+/* "12 s of usually 40 s, body, cuda, 512 MiB" */
 static void add_case(struct ypi_text *text, const struct ypi_watched *w, const cJSON *one)
 {
     char figure[YPI_FIGURE_MAX];
@@ -97,7 +97,7 @@ static void add_case(struct ypi_text *text, const struct ypi_watched *w, const c
     const double bytes = resident_with_children(ypi_whole(one, "pid"));
     const char *stage = ypi_text_of(one, "stage");
     add_duration(text, ypi_real(one, "seconds"));
-    if (usual > 0) {
+    if (usual >= 1) {
         ypi_text_add(text, " of usually ");
         add_duration(text, usual);
     }
@@ -106,8 +106,6 @@ static void add_case(struct ypi_text *text, const struct ypi_watched *w, const c
         ypi_format_bytes(figure, bytes);
         ypi_text_add(text, ", %s", figure);
     }
-    if (*ypi_text_of(one, "rate"))
-        ypi_text_add(text, ", %s", ypi_text_of(one, "rate"));
     if (ypi_whole(one, "failures") > 0)
         ypi_text_add(text, ", has failed");
 }
@@ -141,12 +139,12 @@ static void put(struct window *window, struct ypi_text *text)
 
 static void add_bar(struct ypi_text *text, const struct ypi_watched *w)
 {
-    enum { WIDTH = 30 };
+    enum { WIDTH = 20 };
     const int full = w->total > 0 ? (int)((double)WIDTH * w->done / w->total) : 0;
-    ypi_text_add(text, " [");
+    ypi_text_add(text, "[");
     for (int i = 0; i < WIDTH; i++)
         ypi_text_add(text, i < full ? "#" : ".");
-    ypi_text_add(text, "]");
+    ypi_text_add(text, "] ");
 }
 
 static void draw(struct ypi_screen *s, const struct ypi_watched *w, double now)
@@ -159,12 +157,14 @@ static void draw(struct ypi_screen *s, const struct ypi_watched *w, double now)
     ypi_text_add(&text, "run %.8s: %s", w->run, w->command);
     put(&window, &text);
     add_counts(&text, w);
-    add_bar(&text, w);
     put(&window, &text);
-    add_duration(&text, now - w->started);
-    ypi_text_add(&text, ", ");
-    add_left(&text, w, now);
-    put(&window, &text);
+    if (!ypi_watched_is_over(w)) {
+        add_bar(&text, w);
+        add_duration(&text, now - w->started);
+        ypi_text_add(&text, ", ");
+        add_left(&text, w, now);
+        put(&window, &text);
+    }
     cJSON_ArrayForEach(one, w->now)
     {
         ypi_text_add(&text, "%s", id_of(w, one));
@@ -172,6 +172,10 @@ static void draw(struct ypi_screen *s, const struct ypi_watched *w, double now)
         ypi_text_add(&text, "    ");
         add_case(&text, w, one);
         put(&window, &text);
+        if (*ypi_text_of(one, "rate")) {
+            ypi_text_add(&text, "    %s", ypi_text_of(one, "rate"));
+            put(&window, &text);
+        }
     }
     for (int i = w->failure_count - 1; i >= 0; i--) {
         ypi_text_add(&text, "failed: %s", w->failures[i]);
@@ -216,7 +220,7 @@ static void say(struct ypi_screen *s, const struct ypi_watched *w, double now)
         free(ypi_text_take(&text));
     }
     s->told_errors = failed;
-    if (s->said != NULL && strcmp(s->said, state) == 0) {
+    if (ypi_watched_is_over(w) || (s->said != NULL && strcmp(s->said, state) == 0)) {
         free(state);
         return;
     }

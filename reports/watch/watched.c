@@ -1,5 +1,6 @@
 #include "reports/watch/watched.h"
 
+#include "base/system/clock.h"
 #include "base/text/text.h"
 #include "reports/format.h"
 
@@ -224,9 +225,11 @@ static enum yp_status read_results(struct ypi_watched *w, sqlite3 *db)
     return YP_OK;
 }
 
-/* Whether the history was written to since it was last asked for. */
+/* Whether the history may have more than when it was last read. A file changes before what was
+ * written to it can be read: SQLite waits for the disk in between. */
 static bool has_changed(struct ypi_watched *w)
 {
+    enum { SETTLING = 3 }; /* seconds */
     static const char *const names[] = {"", "-wal"};
     bool changed = false;
     for (int i = 0; i < 2; i++) {
@@ -237,7 +240,9 @@ static bool has_changed(struct ypi_watched *w)
         w->seen[i] = now;
         free(path);
     }
-    return changed;
+    const double now = ypi_now();
+    w->changed = changed ? now : w->changed;
+    return now - w->changed < SETTLING;
 }
 
 /* -- cases that run now ------------------------------------------------------------------------ */

@@ -37,6 +37,7 @@ struct ypi_watched {
     int failure_count;
     cJSON *now;              /* ypi_run_now(), each with `rate`, a text; NULL while there is none */
     struct timespec seen[2]; /* when the history's files changed last */
+    double changed;          /* when that was seen, monotonic */
 };
 
 /* The run that `word` names among those that go on: NULL the newest, else the begin of its UUID,
