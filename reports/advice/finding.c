@@ -50,7 +50,7 @@ static void add_text(cJSON *array, const char *text)
     free(right);
 }
 
-void ypi_evidence(struct ypi_finding *f, const char *format, ...)
+void ypi_finding_evidence(struct ypi_finding *f, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);

@@ -33,7 +33,7 @@ void ypi_finding_drop(struct ypi_finding *f);
 /* `name` stays the caller's. The last text of a name counts. */
 void ypi_slot(struct ypi_finding *f, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void ypi_evidence(struct ypi_finding *f, const char *format, ...)
+void ypi_finding_evidence(struct ypi_finding *f, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Before those of the rule. */
 void ypi_try(struct ypi_finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -130,3 +130,9 @@ enum yp_status ypi_page_finish(struct ypi_page *page, const struct ypi_plot_list
     free_page(page);
     return status;
 }
+
+void ypi_page_drop(struct ypi_page *page)
+{
+    if (page != NULL)
+        free_page(page);
+}

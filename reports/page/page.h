@@ -22,3 +22,6 @@ enum yp_status ypi_page_take(struct ypi_page *page, const struct ypi_report_case
  * and `advice` (an array of {kind, about, text, evidence, try}) may be NULL. */
 enum yp_status ypi_page_finish(struct ypi_page *page, const struct ypi_plot_list *plots,
                                const cJSON *advice);
+
+/* Frees it and leaves no file. NULL is allowed. */
+void ypi_page_drop(struct ypi_page *page);

@@ -120,7 +120,7 @@ static void add_bars(struct ypi_drawing *figure, const struct ypi_plot_group *g,
         }
         char *name = bar_name(g, g->cases[i]);
         fill_parts(m, names, count, parts);
-        ypi_quantity_text(total, fmax(m->mean, sum_of(m)), YPI_SECONDS, "");
+        ypi_axis_quantity_text(total, fmax(m->mean, sum_of(m)), YPI_SECONDS, "");
         ypi_drawing_add_bar(figure, name, g->cases[i]->id, total, parts);
         free(name);
     }

@@ -196,7 +196,7 @@ static void add_roof(struct roofline *r, const struct ypi_plot_roof *roof, doubl
     const double traffic = best_traffic(r);
     const bool memory = *roof->level != '\0';
     char figure[YPI_QUANTITY_MAX];
-    ypi_quantity_text(figure, rate, YPI_PLAIN, memory ? "B/s" : "FLOP/s");
+    ypi_axis_quantity_text(figure, rate, YPI_PLAIN, memory ? "B/s" : "FLOP/s");
     char *name = memory ? ypi_format("%s %s", roof->level, figure)
                         : ypi_format("%s %s", roof->ceiling, figure);
     char *hover = ypi_format("%s%s%s: %s, the median of %zu probes", roof->ceiling,
@@ -249,8 +249,8 @@ static void add_mark(struct roofline *r, struct ypi_drawing_series *series, cons
     char rate[YPI_QUANTITY_MAX];
     char intensity[YPI_QUANTITY_MAX];
     char share[64] = "";
-    ypi_quantity_text(rate, s->rate, YPI_PLAIN, "FLOP/s");
-    ypi_quantity_text(intensity, s->intensity, YPI_PLAIN, "FLOP/B");
+    ypi_axis_quantity_text(rate, s->rate, YPI_PLAIN, "FLOP/s");
+    ypi_axis_quantity_text(intensity, s->intensity, YPI_PLAIN, "FLOP/B");
     if (s->m->share >= 0)
         snprintf(share, sizeof share, ", share %.3g", s->m->share);
     char *hover = ypi_format("%s, %s: %s at %s, limited by %s%s", s->c->id, s->m->name, rate,

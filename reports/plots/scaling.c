@@ -135,7 +135,7 @@ static void add_point(struct scaling *s, struct ypi_drawing_series *series,
 {
     char text[YPI_QUANTITY_MAX];
     double y = value_of(s, c);
-    ypi_quantity_text(text, y, s->memory ? YPI_BYTES : YPI_SECONDS, "");
+    ypi_axis_quantity_text(text, y, s->memory ? YPI_BYTES : YPI_SECONDS, "");
     char *hover = ypi_format("%s %s%s%s: %s", s->axis, ypi_plot_axis(c, s->axis)->text,
                              *name ? ", " : "", name, text);
     struct ypi_drawing_point *point =

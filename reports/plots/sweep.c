@@ -44,7 +44,7 @@ static void add_hover(struct ypi_drawing_point *point, const struct ypi_plot_gro
                       const struct ypi_drawing_axis *y)
 {
     char text[YPI_QUANTITY_MAX];
-    ypi_quantity_text(text, point->y, y->quantity, y->unit != NULL ? y->unit : "");
+    ypi_axis_quantity_text(text, point->y, y->quantity, y->unit != NULL ? y->unit : "");
     const struct ypi_plot_axis *size = ypi_plot_axis(c, g->roles.size);
     point->hover = ypi_format("%s %s%s%s: %s%s%s", size->name, size->text, *series ? ", " : "",
                               series, text, strcmp(c->outcome, "passed") == 0 ? "" : ", ",

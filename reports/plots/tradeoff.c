@@ -61,8 +61,8 @@ static void add_point(struct ypi_drawing *figure, struct ypi_drawing_series *ser
     char *all = size != NULL
                     ? ypi_format("%s %s%s%s", size->name, size->text, *name ? ", " : "", name)
                     : ypi_strdup(name);
-    ypi_quantity_text(memory, t->cost[i], YPI_BYTES, "");
-    ypi_quantity_text(rate, t->gain[i], YPI_PLAIN, figure->y.unit);
+    ypi_axis_quantity_text(memory, t->cost[i], YPI_BYTES, "");
+    ypi_axis_quantity_text(rate, t->gain[i], YPI_PLAIN, figure->y.unit);
     char *hover =
         ypi_format("%s: %s, %s%s", all, memory, rate, best ? "; on the efficiency frontier" : "");
     struct ypi_drawing_point *point =

@@ -9,8 +9,13 @@
 
 /* What is to be written; NULL and false: not asked for. */
 struct ypi_report_outputs {
-    const char *markdown; /* a file; "-": the standard output */
+    const char *page;     /* a file */
+    const char *plots;    /* a directory */
+    const char *trace;    /* a file; "-": the standard output */
+    const char *markdown; /* the same */
+    const char *ini;      /* a file: recommended configurations */
     bool text;            /* on the standard output */
+    double limit;         /* bytes that recommended configurations may take; 0: the machine's */
 };
 
 struct ypi_consumers;

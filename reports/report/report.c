@@ -3,6 +3,8 @@
 #include "base/text/output.h"
 #include "base/text/text.h"
 #include "reports/content/content.h"
+#include "reports/page/page.h"
+#include "reports/plots/plots.h"
 #include "reports/report/consumers.h"
 #include "reports/reports.h"
 
@@ -16,6 +18,8 @@ struct request {
     int word_count;
     struct ypi_content_request what; /* with room for all words in both lists */
     struct ypi_report_outputs outputs;
+    uint64_t limit;  /* bytes; 0: not given */
+    const char *csv; /* read instead of a history; NULL: not given */
 };
 
 /* -- the command line ------------------------------------------------------------------------ */
@@ -45,36 +49,102 @@ static void sort_words(struct request *r, sqlite3 *db)
 
 #define WORD(member) .kind = YPI_OPTION_WORD, .offset = offsetof(struct request, member)
 
+/* A file or directory that was given must have a name. */
+static bool is_named(const char *option, const char *word, int argc, char **argv)
+{
+    if (word == NULL || *word != '\0')
+        return true;
+    ypi_usage_error(argc, argv, ypi_place_of(argc, argv, word), "%s: a name is wanted", option);
+    return false;
+}
+
+static bool are_named(const struct ypi_report_outputs *o, const struct request *r, int argc,
+                      char **argv)
+{
+    return is_named("--output", o->page, argc, argv) && is_named("--plots", o->plots, argc, argv) &&
+           is_named("--trace", o->trace, argc, argv) &&
+           is_named("--markdown", o->markdown, argc, argv) &&
+           is_named("--config", o->ini, argc, argv) && is_named("--csv", r->csv, argc, argv);
+}
+
+/* One output at most may be the standard output. */
+static bool share_no_stream(const struct ypi_report_outputs *o, int argc, char **argv)
+{
+    const char *files[] = {o->trace, o->markdown};
+    int count = o->text;
+    const char *last = NULL;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (files[i] != NULL && strcmp(files[i], "-") == 0) {
+            count++;
+            last = files[i];
+        }
+    }
+    if (count < 2)
+        return true;
+    ypi_usage_error(argc, argv, ypi_place_of(argc, argv, last),
+                    "two of --text, --markdown - and --trace - would write to the standard output; "
+                    "name files for the others");
+    return false;
+}
+
+/* A table has no runs, cases or samples: what needs them is refused. */
+static bool fits_a_table(const struct request *r, int argc, char **argv)
+{
+    const struct ypi_report_outputs *o = &r->outputs;
+    const char *other = NULL;
+    if (r->word_count > 0)
+        other = r->words[0];
+    else if (r->what.selection.mark != NULL || r->what.selection.keyword != NULL)
+        other = r->what.selection.mark != NULL ? "-m" : "-k";
+    else if (r->what.against != NULL || r->file != NULL)
+        other = r->what.against != NULL ? "--against" : "--history";
+    else if (o->trace != NULL || o->markdown != NULL)
+        other = o->trace != NULL ? "--trace" : "--markdown";
+    else if (o->ini != NULL || o->text || r->limit > 0)
+        other = o->ini != NULL ? "--config" : o->text ? "--text" : "--limit";
+    if (other == NULL && (o->plots != NULL || o->page != NULL))
+        return true;
+    const int place = ypi_place_of(argc, argv, r->csv);
+    if (other == NULL)
+        ypi_usage_error(argc, argv, place, "--csv: say where to, by --plots DIR or --output FILE");
+    else
+        ypi_usage_error(argc, argv, place,
+                        "--csv reads a table instead of a history: it goes with --plots and "
+                        "--output, not with %s",
+                        other);
+    return false;
+}
+
 static bool read_request(struct request *r, int argc, char **argv)
 {
     static const struct ypi_option options[] = {
         {.letter = 'm', WORD(what.selection.mark)},
         {.letter = 'k', WORD(what.selection.keyword)},
         {"against", WORD(what.against)},
+        {"output", WORD(outputs.page)},
+        {"plots", WORD(outputs.plots)},
+        {"trace", WORD(outputs.trace)},
         {"markdown", WORD(outputs.markdown)},
+        {"config", WORD(outputs.ini)},
+        {"limit", .kind = YPI_OPTION_BYTES, .offset = offsetof(struct request, limit)},
         {"text", .kind = YPI_OPTION_FLAG, .offset = offsetof(struct request, outputs.text)},
+        {"csv", WORD(csv)},
         {"history", WORD(file)},
         YPI_STORE_VERBOSE,
         YPI_OPTIONS_END,
     };
     const struct ypi_arguments arguments = {
         .options = options, .values = r, .words = r->words, .word_count = &r->word_count};
-    if (!ypi_arguments_read(&arguments, argc, argv))
+    struct ypi_report_outputs *o = &r->outputs;
+    if (!ypi_arguments_read(&arguments, argc, argv) || !are_named(o, r, argc, argv))
         return false;
-    const char *markdown = r->outputs.markdown;
-    if (markdown != NULL && *markdown == '\0') {
-        ypi_usage_error(argc, argv, ypi_place_of(argc, argv, markdown),
-                        "--markdown: a file's name is wanted, or -");
-        return false;
-    }
-    if (markdown != NULL && strcmp(markdown, "-") == 0 && r->outputs.text) {
-        ypi_usage_error(argc, argv, ypi_place_of(argc, argv, markdown),
-                        "--text and --markdown - would both write to the standard output; name a "
-                        "file for one of them");
-        return false;
-    }
-    r->outputs.text = r->outputs.text || markdown == NULL;
-    return true;
+    o->limit = (double)r->limit;
+    if (r->csv != NULL)
+        return fits_a_table(r, argc, argv);
+    const bool any = o->page != NULL || o->plots != NULL || o->trace != NULL ||
+                     o->markdown != NULL || o->ini != NULL;
+    o->text = o->text || !any;
+    return share_no_stream(o, argc, argv);
 }
 
 /* -- the pass -------------------------------------------------------------------------------- */
@@ -126,6 +196,35 @@ static int report(const struct request *r, sqlite3 *db)
     return code;
 }
 
+/* -- a table ----------------------------------------------------------------------------------- */
+
+static int report_table(const struct request *r)
+{
+    struct ypi_plots *plots = ypi_plots_create();
+    if (ypi_plots_take_csv(plots, r->csv) != YP_OK) {
+        ypi_plots_free(plots);
+        return ypi_file_error();
+    }
+    struct ypi_plot_list *list = ypi_plots_finish(plots);
+    int code = YPI_COMMAND_OK;
+    if (list->count == 0) {
+        fprintf(stderr, "yieldpoint: %s has no row that can be drawn\n", r->csv);
+        code = YPI_COMMAND_NOTHING;
+    } else {
+        cJSON *runs = cJSON_CreateArray();
+        const struct ypi_content none = {.history = r->csv, .runs = runs};
+        struct ypi_page *page = r->outputs.page ? ypi_page_create(r->outputs.page, &none) : NULL;
+        if ((r->outputs.page != NULL && page == NULL) ||
+            (page != NULL && ypi_page_finish(page, list, NULL) != YP_OK))
+            code = ypi_file_error();
+        if (r->outputs.plots != NULL && ypi_plots_write(list, r->outputs.plots) != YP_OK)
+            code = ypi_file_error();
+        cJSON_Delete(runs);
+    }
+    ypi_plot_list_free(list);
+    return code;
+}
+
 int ypi_report_command(int argc, char **argv)
 {
     struct request r = {0};
@@ -133,7 +232,10 @@ int ypi_report_command(int argc, char **argv)
     r.what.runs = ypi_calloc((size_t)argc + 1, sizeof *r.what.runs);
     r.what.selection.ids = ypi_calloc((size_t)argc + 1, sizeof *r.what.selection.ids);
     int code = YPI_COMMAND_USAGE;
-    if (read_request(&r, argc, argv)) {
+    const bool right = read_request(&r, argc, argv);
+    if (right && r.csv != NULL) {
+        code = report_table(&r);
+    } else if (right) {
         sqlite3 *db = ypi_store_open(r.file);
         if (db != NULL)
             sort_words(&r, db);

@@ -27,8 +27,9 @@ static bool stage_bounds(const struct ypi_seen *s, struct ypi_finding *f, enum y
     ypi_slot(f, "share", "%s", ypi_say_percent(share));
     ypi_stage_evidence(s, f, stage);
     if (share < 0.95)
-        ypi_evidence(f, "without it an iteration would take %s, %.3g times less",
-                     ypi_say_time(s->mean - stages.seconds[stage], NAN, NAN), 1 / (1 - share));
+        ypi_finding_evidence(f, "without it an iteration would take %s, %.3g times less",
+                             ypi_say_time(s->mean - stages.seconds[stage], NAN, NAN),
+                             1 / (1 - share));
     return true;
 }
 
@@ -62,9 +63,9 @@ static bool by_launches(const struct ypi_seen *s, struct ypi_finding *f)
     if (!(launching > NEAR * batch) || ypi_real(s->noise, "gpu graph") > 0)
         return false;
     ypi_slot(f, "share", "%s", ypi_say_percent(launching / batch));
-    ypi_evidence(f, "launching a batch takes %s, running it %s (%.0f iterations of %s)",
-                 ypi_say_time(launching, NAN, NAN), ypi_say_time(batch, NAN, NAN),
-                 ypi_real(s->m, "batch"), ypi_say_time(s->median, s->low, s->high));
+    ypi_finding_evidence(f, "launching a batch takes %s, running it %s (%.0f iterations of %s)",
+                         ypi_say_time(launching, NAN, NAN), ypi_say_time(batch, NAN, NAN),
+                         ypi_real(s->m, "batch"), ypi_say_time(s->median, s->low, s->high));
     return true;
 }
 
@@ -79,8 +80,8 @@ static bool by_starts(const struct ypi_seen *s, struct ypi_finding *f)
     ypi_slot(f, "threads", "%.0f", threads);
     ypi_slot(f, "time", "%s", ypi_say_time(s->median, s->low, s->high));
     ypi_share_evidence(s, f, &n);
-    ypi_evidence(f, "an iteration takes %s on %.0f threads",
-                 ypi_say_time(s->median, s->low, s->high), threads);
+    ypi_finding_evidence(f, "an iteration takes %s on %.0f threads",
+                         ypi_say_time(s->median, s->low, s->high), threads);
     return true;
 }
 
@@ -123,13 +124,13 @@ static bool by_latency(const struct ypi_seen *s, struct ypi_finding *f)
         return false;
     ypi_slot(f, "line", "%s", ypi_say_time(line, NAN, NAN));
     ypi_share_evidence(s, f, &n);
-    ypi_evidence(
+    ypi_finding_evidence(
         f, "processor time of %s for each %.0f bytes: %s an iteration of %s",
         ypi_say_time(line, NAN, NAN), LINE,
         ypi_say_time(ypi_real(s->m, "cpu"), ypi_real(s->m, "cpu_low"), ypi_real(s->m, "cpu_high")),
         ypi_say_bytes(ypi_real(n.bound, "work")));
     if (per_cycle > 0)
-        ypi_evidence(f, "%.2f instructions a cycle", per_cycle);
+        ypi_finding_evidence(f, "%.2f instructions a cycle", per_cycle);
     return true;
 }
 
@@ -143,13 +144,13 @@ static bool by_idle_threads(const struct ypi_seen *s, struct ypi_finding *f)
         return false;
     ypi_slot(f, "busy", "%.3g", busy);
     ypi_slot(f, "threads", "%.0f", threads);
-    ypi_evidence(
+    ypi_finding_evidence(
         f, "processor time %s of %s, on %.0f threads",
         ypi_say_time(ypi_real(s->m, "cpu"), ypi_real(s->m, "cpu_low"), ypi_real(s->m, "cpu_high")),
         ypi_say_time(s->median, s->low, s->high), threads);
     if (ypi_real(s->noise, "waits") > 0)
-        ypi_evidence(f, "%.0f waits in %s", ypi_real(s->noise, "waits"),
-                     ypi_say_time(ypi_real(s->noise, "wall"), NAN, NAN));
+        ypi_finding_evidence(f, "%.0f waits in %s", ypi_real(s->noise, "waits"),
+                             ypi_say_time(ypi_real(s->noise, "wall"), NAN, NAN));
     return true;
 }
 

@@ -18,8 +18,8 @@ static bool idle(const struct ypi_seen *s, struct ypi_finding *f)
     if (!(used < IDLE))
         return false;
     ypi_slot(f, "used", "%s", ypi_say_percent(used));
-    ypi_evidence(f, "utilisation %s in %s", ypi_say_percent(used),
-                 ypi_say_time(ypi_real(s->noise, "wall"), NAN, NAN));
+    ypi_finding_evidence(f, "utilisation %s in %s", ypi_say_percent(used),
+                         ypi_say_time(ypi_real(s->noise, "wall"), NAN, NAN));
     return true;
 }
 
@@ -44,7 +44,8 @@ static bool by_batch(const struct ypi_seen *s, struct ypi_finding *f)
         return false;
     ypi_slot(f, "batch", "%s %s", ypi_axis_name(s->kept, ypi_batch_axes),
              ypi_axis_text(s->kept, ypi_batch_axes));
-    ypi_evidence(f, "peak memory %s of %s", ypi_say_bytes(s->kept->peak), ypi_say_bytes(s->limit));
+    ypi_finding_evidence(f, "peak memory %s of %s", ypi_say_bytes(s->kept->peak),
+                         ypi_say_bytes(s->limit));
     return true;
 }
 
@@ -54,7 +55,7 @@ static bool by_waiting(const struct ypi_seen *s, struct ypi_finding *f)
     double held = ypi_real(s->noise, "gpu held");
     if (isnan(held) || held > 0 || !idle(s, f))
         return false;
-    ypi_evidence(f, "its work ran as it was launched: no batch could be launched ahead");
+    ypi_finding_evidence(f, "its work ran as it was launched: no batch could be launched ahead");
     return true;
 }
 
@@ -63,7 +64,7 @@ static bool by_launches(const struct ypi_seen *s, struct ypi_finding *f)
     double launching = ypi_real(s->noise, "gpu launching");
     if (!(launching > 0) || ypi_real(s->noise, "gpu graph") > 0 || !idle(s, f))
         return false;
-    ypi_evidence(f, "launching a batch takes %s", ypi_say_time(launching, NAN, NAN));
+    ypi_finding_evidence(f, "launching a batch takes %s", ypi_say_time(launching, NAN, NAN));
     return true;
 }
 
@@ -81,9 +82,10 @@ static bool slowed(const struct ypi_seen *s, struct ypi_finding *f)
         return false;
     ypi_slot(f, "by", "%s", by);
     if (ypi_real(s->noise, "gpu temperature") > 0)
-        ypi_evidence(f, "up to %.3g C, clock %.4g of at most %.4g GHz",
-                     ypi_real(s->noise, "gpu temperature"), 1e-9 * ypi_real(s->noise, "gpu clock"),
-                     1e-9 * ypi_real(s->noise, "gpu clock most"));
+        ypi_finding_evidence(f, "up to %.3g C, clock %.4g of at most %.4g GHz",
+                             ypi_real(s->noise, "gpu temperature"),
+                             1e-9 * ypi_real(s->noise, "gpu clock"),
+                             1e-9 * ypi_real(s->noise, "gpu clock most"));
     return true;
 }
 

@@ -46,9 +46,9 @@ static bool projected(const struct ypi_seen *s, struct ypi_finding *f)
     say_long(f, "time", iterations * s->median);
     say_long(f, "least", iterations * s->low);
     say_long(f, "most", iterations * s->high);
-    ypi_evidence(f, "%s: %.6g %s in %s",
-                 ypi_say_rate(items / s->median, items / s->high, items / s->low, unit), items,
-                 unit, ypi_say_time(s->median, s->low, s->high));
+    ypi_finding_evidence(f, "%s: %.6g %s in %s",
+                         ypi_say_rate(items / s->median, items / s->high, items / s->low, unit),
+                         items, unit, ypi_say_time(s->median, s->low, s->high));
     return true;
 }
 

@@ -53,11 +53,11 @@ static bool ran_out(const struct ypi_seen *s, struct ypi_finding *f)
         return false;
     if (*said == '\0')
         said = ypi_text_of(result, "reason");
-    ypi_evidence(f, "%.300s", said);
+    ypi_finding_evidence(f, "%.300s", said);
     if (s->kept->plan > 0)
-        ypi_evidence(f, "planned %s", ypi_say_bytes(s->kept->plan));
+        ypi_finding_evidence(f, "planned %s", ypi_say_bytes(s->kept->plan));
     if (s->limit > 0)
-        ypi_evidence(f, "there are %s", ypi_say_bytes(s->limit));
+        ypi_finding_evidence(f, "there are %s", ypi_say_bytes(s->limit));
     ypi_try_smaller(s->kept, f);
     return true;
 }
@@ -68,7 +68,7 @@ static bool nearly(const struct ypi_seen *s, struct ypi_finding *f)
     if (s->kept->out_of_memory || !(peak > TIGHT * s->limit) || !(peak <= s->limit))
         return false;
     ypi_slot(f, "share", "%s", ypi_say_percent(peak / s->limit));
-    ypi_evidence(f, "peak %s of %s", ypi_say_bytes(peak), ypi_say_bytes(s->limit));
+    ypi_finding_evidence(f, "peak %s of %s", ypi_say_bytes(peak), ypi_say_bytes(s->limit));
     ypi_try_smaller(s->kept, f);
     return true;
 }

@@ -83,8 +83,8 @@ void ypi_stage_evidence(const struct ypi_seen *s, struct ypi_finding *f, enum yp
                          ypi_say_time(ypi_real(phase, "seconds"), NAN, NAN));
     }
     char *phases = ypi_text_take(&text);
-    ypi_evidence(f, "%s, of %s an iteration (median %s)", phases, ypi_say_time(s->mean, NAN, NAN),
-                 ypi_say_time(s->median, s->low, s->high));
+    ypi_finding_evidence(f, "%s, of %s an iteration (median %s)", phases,
+                         ypi_say_time(s->mean, NAN, NAN), ypi_say_time(s->median, s->low, s->high));
     free(phases);
 }
 
@@ -159,10 +159,10 @@ void ypi_share_evidence(const struct ypi_seen *s, struct ypi_finding *f,
 {
     const char *of = ypi_say_rate(ypi_real(n->bound, "rate"), ypi_real(n->bound, "low"),
                                   ypi_real(n->bound, "high"), unit_of(n));
-    ypi_evidence(f, "share %s of what bounds it; %s, %s, probed beside it%s",
-                 ypi_say_ratio(ypi_real(s->m, "share"), ypi_real(s->m, "share_low"),
-                               ypi_real(s->m, "share_high")),
-                 n->name, of, n->part < 0.999 ? ", takes the most of its steps" : "");
+    ypi_finding_evidence(f, "share %s of what bounds it; %s, %s, probed beside it%s",
+                         ypi_say_ratio(ypi_real(s->m, "share"), ypi_real(s->m, "share_low"),
+                                       ypi_real(s->m, "share_high")),
+                         n->name, of, n->part < 0.999 ? ", takes the most of its steps" : "");
 }
 
 bool ypi_is_disturbed(const struct ypi_seen *s)

@@ -28,11 +28,12 @@ static bool longest(const struct ypi_seen *s, struct ypi_finding *f)
     {
         double seconds = ypi_real(phase, "seconds");
         if (seconds > 0)
-            ypi_evidence(f, "%s: %s, %s of an iteration", ypi_text_of(phase, "name"),
-                         ypi_say_time(seconds, NAN, NAN), ypi_say_percent(seconds / s->mean));
+            ypi_finding_evidence(f, "%s: %s, %s of an iteration", ypi_text_of(phase, "name"),
+                                 ypi_say_time(seconds, NAN, NAN),
+                                 ypi_say_percent(seconds / s->mean));
     }
-    ypi_evidence(f, "an iteration: mean %s, median %s", ypi_say_time(s->mean, NAN, NAN),
-                 ypi_say_time(s->median, s->low, s->high));
+    ypi_finding_evidence(f, "an iteration: mean %s, median %s", ypi_say_time(s->mean, NAN, NAN),
+                         ypi_say_time(s->median, s->low, s->high));
     return true;
 }
 
@@ -55,7 +56,7 @@ static bool far_from_arithmetic(const struct ypi_seen *s, struct ypi_finding *f)
     ypi_slot(f, "times", "%.3g", 1 / ypi_real(s->m, "share"));
     ypi_slot(f, "ceiling", "%s", n.name);
     ypi_share_evidence(s, f, &n);
-    ypi_evidence(f, "%.3g of %.0f processors are busy", ypi_processors_busy(s), threads);
+    ypi_finding_evidence(f, "%.3g of %.0f processors are busy", ypi_processors_busy(s), threads);
     return true;
 }
 

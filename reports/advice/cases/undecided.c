@@ -23,7 +23,7 @@ static bool undecided(const struct ypi_seen *s, struct ypi_finding *f)
     ypi_store_budget_figure(high, s->budget, ypi_real(s->budget, "high"), unit);
     ypi_store_budget_figure(allowed, s->budget, ypi_real(s->budget, "allowed"), unit);
     ypi_slot(f, "what", "'%s'", text);
-    ypi_evidence(f, "limit %s, measured between %s and %s", allowed, low, high);
+    ypi_finding_evidence(f, "limit %s, measured between %s and %s", allowed, low, high);
     return true;
 }
 
@@ -36,7 +36,7 @@ static bool unsure(const struct ypi_seen *s, struct ypi_finding *f)
         !(c->low < 1 && c->high > 1) || !(c->high > WIDE * c->low))
         return false;
     ypi_slot(f, "what", "whether %s has changed", c->name != NULL ? c->name : "");
-    ypi_evidence(f, "now over before: %s", ypi_say_ratio(c->ratio, c->low, c->high));
+    ypi_finding_evidence(f, "now over before: %s", ypi_say_ratio(c->ratio, c->low, c->high));
     return true;
 }
 
@@ -46,8 +46,8 @@ static bool by_time(const struct ypi_seen *s, struct ypi_finding *f)
 {
     if (strcmp(ypi_text_of(s->m, "stop"), "time") != 0)
         return false;
-    ypi_evidence(f, "%.0f samples of %s until the time was over", ypi_real(s->m, "count"),
-                 ypi_say_time(s->median * fmax(ypi_real(s->m, "batch"), 1), NAN, NAN));
+    ypi_finding_evidence(f, "%.0f samples of %s until the time was over", ypi_real(s->m, "count"),
+                         ypi_say_time(s->median * fmax(ypi_real(s->m, "batch"), 1), NAN, NAN));
     return true;
 }
 
@@ -57,16 +57,16 @@ static bool by_nearness(const struct ypi_seen *s, struct ypi_finding *f)
     double width = (s->high - s->low) / s->median;
     if (!(width < 0.02))
         return false;
-    ypi_evidence(f, "the interval of the median is %s wide, in %.0f samples",
-                 ypi_say_percent(width), ypi_real(s->m, "count"));
+    ypi_finding_evidence(f, "the interval of the median is %s wide, in %.0f samples",
+                         ypi_say_percent(width), ypi_real(s->m, "count"));
     return true;
 }
 
 static bool by_nothing(const struct ypi_seen *s, struct ypi_finding *f)
 {
     if (s->median > 0)
-        ypi_evidence(f, "median %s in %.0f samples", ypi_say_time(s->median, s->low, s->high),
-                     ypi_real(s->m, "count"));
+        ypi_finding_evidence(f, "median %s in %.0f samples",
+                             ypi_say_time(s->median, s->low, s->high), ypi_real(s->m, "count"));
     return true;
 }
 

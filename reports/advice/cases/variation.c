@@ -18,8 +18,8 @@ static bool said(const struct ypi_seen *s, const char *const *words, struct ypi_
     for (size_t i = 0; words[i] != NULL; i++)
         if (strstr(cause, words[i]) != NULL) {
             ypi_slot(f, "cause", "%s", cause);
-            ypi_evidence(f, "%s, in %s of measuring", cause,
-                         ypi_say_time(ypi_real(s->noise, "wall"), NAN, NAN));
+            ypi_finding_evidence(f, "%s, in %s of measuring", cause,
+                                 ypi_say_time(ypi_real(s->noise, "wall"), NAN, NAN));
             return true;
         }
     return false;
@@ -61,8 +61,9 @@ bool ypi_cause_device_slow(const struct ypi_seen *s, struct ypi_finding *f)
     double capped = ypi_real(s->noise, "gpu samples power capped");
     if (!(aside > 0 || capped > 0))
         return false;
-    ypi_evidence(f, "%.0f samples set aside as slowed down, %.0f taken at the power cap, %.0f kept",
-                 fmax(aside, 0), fmax(capped, 0), ypi_real(s->m, "count"));
+    ypi_finding_evidence(
+        f, "%.0f samples set aside as slowed down, %.0f taken at the power cap, %.0f kept",
+        fmax(aside, 0), fmax(capped, 0), ypi_real(s->m, "count"));
     return true;
 }
 
@@ -73,8 +74,8 @@ bool ypi_cause_faults(const struct ypi_seen *s, struct ypi_finding *f)
     if (!(faults * FAULTS_COST > FAULTS_SHARE * wall))
         return false;
     ypi_slot(f, "faults", "%.3g", faults / wall);
-    ypi_evidence(f, "%.0f minor page faults in %s: %.3g a second", faults,
-                 ypi_say_time(wall, NAN, NAN), faults / wall);
+    ypi_finding_evidence(f, "%.0f minor page faults in %s: %.3g a second", faults,
+                         ypi_say_time(wall, NAN, NAN), faults / wall);
     return true;
 }
 
@@ -84,8 +85,8 @@ bool ypi_cause_few(const struct ypi_seen *s, struct ypi_finding *f)
     if (!(count > 0 && count < 8))
         return false;
     ypi_slot(f, "count", "%.0f", count);
-    ypi_evidence(f, "%.0f samples: their interval holds the median with %.3g %% at most", count,
-                 100 * ypi_real(s->m, "coverage"));
+    ypi_finding_evidence(f, "%.0f samples: their interval holds the median with %.3g %% at most",
+                         count, 100 * ypi_real(s->m, "coverage"));
     return true;
 }
 
@@ -96,10 +97,11 @@ bool ypi_cause_drift(const struct ypi_seen *s, struct ypi_finding *f)
     if (!(ypi_real(s->m, "autocorrelation") > CORRELATED && effective < count))
         return false;
     ypi_slot(f, "effective", "%.3g", effective);
-    ypi_evidence(f,
-                 "correlation of each sample with the one before %.2f: %.0f samples count as "
-                 "%.3g",
-                 ypi_real(s->m, "autocorrelation"), count, effective);
+    ypi_finding_evidence(
+        f,
+        "correlation of each sample with the one before %.2f: %.0f samples count as "
+        "%.3g",
+        ypi_real(s->m, "autocorrelation"), count, effective);
     return true;
 }
 
@@ -112,10 +114,10 @@ static bool varies(const struct ypi_seen *s, struct ypi_finding *f)
     if (!(cv > VARIES && isfinite(cv)) || !(ypi_real(s->m, "count") > 1))
         return false;
     ypi_slot(f, "cv", "%s", ypi_say_percent(cv));
-    ypi_evidence(f, "standard deviation %s of mean %s in %.0f samples, from %s to %s",
-                 ypi_say_time(sd, NAN, NAN), ypi_say_time(s->mean, NAN, NAN),
-                 ypi_real(s->m, "count"), ypi_say_time(ypi_real(s->m, "min"), NAN, NAN),
-                 ypi_say_time(ypi_real(s->m, "max"), NAN, NAN));
+    ypi_finding_evidence(f, "standard deviation %s of mean %s in %.0f samples, from %s to %s",
+                         ypi_say_time(sd, NAN, NAN), ypi_say_time(s->mean, NAN, NAN),
+                         ypi_real(s->m, "count"), ypi_say_time(ypi_real(s->m, "min"), NAN, NAN),
+                         ypi_say_time(ypi_real(s->m, "max"), NAN, NAN));
     return true;
 }
 
@@ -142,8 +144,8 @@ static bool by_warmup(const struct ypi_seen *s, struct ypi_finding *f)
     if (slow == 0 || !varies(s, f))
         return false;
     ypi_slot(f, "slow", "%zu", slow);
-    ypi_evidence(f, "samples above %s: the first %zu and no more than one in twenty later",
-                 ypi_say_time(fence, NAN, NAN), slow);
+    ypi_finding_evidence(f, "samples above %s: the first %zu and no more than one in twenty later",
+                         ypi_say_time(fence, NAN, NAN), slow);
     return true;
 }
 
@@ -153,8 +155,8 @@ static bool by_nothing(const struct ypi_seen *s, struct ypi_finding *f)
     double wall = ypi_real(s->noise, "wall");
     if (!(wall > 0) || *ypi_text_of(s->m, "noise_cause") != '\0' || !varies(s, f))
         return false;
-    ypi_evidence(f, "in %s no other process, quota, change of clock or migration stood out",
-                 ypi_say_time(wall, NAN, NAN));
+    ypi_finding_evidence(f, "in %s no other process, quota, change of clock or migration stood out",
+                         ypi_say_time(wall, NAN, NAN));
     return true;
 }
 

@@ -23,13 +23,13 @@ static bool too_short(const struct ypi_seen *s, struct ypi_finding *f)
     ypi_slot(f, "times", "%.3g", sum / (double)slow / later);
     ypi_slot(f, "warmup", "%.0f", warmup);
     ypi_slot(f, "needed", "%.0f", warmup + (double)slow * batch);
-    ypi_evidence(f,
-                 "first sample %s, median of the second half %s, all later ones but one in "
-                 "twenty below %s",
-                 ypi_say_time(s->samples[0], NAN, NAN), ypi_say_time(later, NAN, NAN),
-                 ypi_say_time(fence, NAN, NAN));
-    ypi_evidence(f, "mean of all samples %s, median %s", ypi_say_time(s->mean, NAN, NAN),
-                 ypi_say_time(s->median, s->low, s->high));
+    ypi_finding_evidence(f,
+                         "first sample %s, median of the second half %s, all later ones but one in "
+                         "twenty below %s",
+                         ypi_say_time(s->samples[0], NAN, NAN), ypi_say_time(later, NAN, NAN),
+                         ypi_say_time(fence, NAN, NAN));
+    ypi_finding_evidence(f, "mean of all samples %s, median %s", ypi_say_time(s->mean, NAN, NAN),
+                         ypi_say_time(s->median, s->low, s->high));
     return true;
 }
 

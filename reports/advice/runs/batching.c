@@ -28,10 +28,10 @@ static void add_rates(const struct ypi_point *points, size_t count, const char *
 {
     for (size_t i = 0; i < count; i++) {
         struct ypi_rate_of r = ypi_point_rate(&points[i]);
-        ypi_evidence(f, "%s %g: %s%s%s", axis, points[i].x,
-                     ypi_say_rate(r.rate, r.low, r.high, r.unit),
-                     points[i].kept->peak > 0 ? ", peak " : "",
-                     points[i].kept->peak > 0 ? ypi_say_bytes(points[i].kept->peak) : "");
+        ypi_finding_evidence(f, "%s %g: %s%s%s", axis, points[i].x,
+                             ypi_say_rate(r.rate, r.low, r.high, r.unit),
+                             points[i].kept->peak > 0 ? ", peak " : "",
+                             points[i].kept->peak > 0 ? ypi_say_bytes(points[i].kept->peak) : "");
     }
 }
 

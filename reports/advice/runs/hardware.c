@@ -21,8 +21,8 @@ static bool most_are(const struct ypi_point *points, size_t count, const char *k
         return false;
     ypi_slot(f, "these", "%zu", these);
     ypi_slot(f, "known", "%zu", known);
-    ypi_evidence(f, "%zu of %zu cases whose bottleneck is known, of %zu in all", these, known,
-                 count);
+    ypi_finding_evidence(f, "%zu of %zu cases whose bottleneck is known, of %zu in all", these,
+                         known, count);
     return true;
 }
 
@@ -74,8 +74,8 @@ static bool more_memory(const struct ypi_point *points, size_t count, double lim
         return false;
     ypi_slot(f, "out", "%zu %s", out, out == 1 ? "case" : "cases");
     ypi_slot(f, "most", "%s", ypi_say_bytes(most));
-    ypi_evidence(f, "the largest plan is %s, and there are %s", ypi_say_bytes(most),
-                 ypi_say_bytes(has));
+    ypi_finding_evidence(f, "the largest plan is %s, and there are %s", ypi_say_bytes(most),
+                         ypi_say_bytes(has));
     return true;
 }
 

@@ -66,14 +66,16 @@ static bool headroom(const struct ypi_point *points, size_t count, double limit,
         ypi_slot(f, "interval", "%s", "");
     ypi_slot(f, "within", "%s", ypi_say_bytes(within));
     for (size_t i = 0; i < count; i++)
-        ypi_evidence(f, "%s %g: peak %s", axis, points[i].x, ypi_say_bytes(points[i].kept->peak));
-    ypi_evidence(f, "%s [%s, %s] for each more of %s", ypi_say_bytes(line.slope),
-                 ypi_say_bytes(line.low), ypi_say_bytes(line.high), axis);
+        ypi_finding_evidence(f, "%s %g: peak %s", axis, points[i].x,
+                             ypi_say_bytes(points[i].kept->peak));
+    ypi_finding_evidence(f, "%s [%s, %s] for each more of %s", ypi_say_bytes(line.slope),
+                         ypi_say_bytes(line.low), ypi_say_bytes(line.high), axis);
     if (last->kept->peak < within)
-        ypi_evidence(f, "with %s %g there are %s left", axis, last->x,
-                     ypi_say_bytes(within - last->kept->peak));
+        ypi_finding_evidence(f, "with %s %g there are %s left", axis, last->x,
+                             ypi_say_bytes(within - last->kept->peak));
     if (fit(points, count, true, &plan))
-        ypi_evidence(f, "by the plan the largest is %.0f", largest(&plan, plan.slope, within));
+        ypi_finding_evidence(f, "by the plan the largest is %.0f",
+                             largest(&plan, plan.slope, within));
     return true;
 }
 

@@ -114,12 +114,12 @@ static void configure(const struct ypi_point *point, const char *goal, struct yp
 static void add_figures(const struct ypi_point *point, const char *before, struct ypi_finding *f)
 {
     struct ypi_rate_of r = rate_of(point);
-    ypi_evidence(f, "%s%s: %s%s%s%s%s", before, point->kept->id,
-                 ypi_say_time(point->m->median, point->m->low, point->m->high),
-                 r.rate > 0 ? ", " : "",
-                 r.rate > 0 ? ypi_say_rate(r.rate, r.low, r.high, r.unit) : "",
-                 point->kept->peak > 0 ? ", peak " : "",
-                 point->kept->peak > 0 ? ypi_say_bytes(point->kept->peak) : "");
+    ypi_finding_evidence(f, "%s%s: %s%s%s%s%s", before, point->kept->id,
+                         ypi_say_time(point->m->median, point->m->low, point->m->high),
+                         r.rate > 0 ? ", " : "",
+                         r.rate > 0 ? ypi_say_rate(r.rate, r.low, r.high, r.unit) : "",
+                         point->kept->peak > 0 ? ", peak " : "",
+                         point->kept->peak > 0 ? ypi_say_bytes(point->kept->peak) : "");
 }
 
 /* The chosen one, and how many others there were. */
@@ -136,7 +136,7 @@ static bool tell(const struct ypi_point *chosen, const struct ypi_point *points,
             told++;
         }
     if (count > 9)
-        ypi_evidence(f, "and %zu others", count - 9);
+        ypi_finding_evidence(f, "and %zu others", count - 9);
     return true;
 }
 

@@ -55,9 +55,9 @@ static bool describe(const struct ypi_point *points, size_t count, double limit,
         if (fits(&points[i], within))
             ypi_text_add(&text, "%s%s", text.length > 0 ? ", " : "", name);
         if (memory > 0)
-            ypi_evidence(f, "%s: %s %s", name,
-                         points[i].kept->passed ? "peak" : "did not run, planned",
-                         ypi_say_bytes(memory));
+            ypi_finding_evidence(f, "%s: %s %s", name,
+                                 points[i].kept->passed ? "peak" : "did not run, planned",
+                                 ypi_say_bytes(memory));
     }
     char *fit = ypi_text_take(&text);
     bool some = *fit != '\0' && within > 0;
@@ -121,10 +121,11 @@ static bool projected(const struct ypi_point *points, size_t count, double limit
              last * most <= within   ? "which fits, too"
              : last * least > within ? "which does not fit"
                                      : "which may or may not fit");
-    ypi_evidence(f,
-                 "from one scale to the next memory grows %.3g times, %.3g at the least and %.3g "
-                 "at the most",
-                 typical, least, most);
+    ypi_finding_evidence(
+        f,
+        "from one scale to the next memory grows %.3g times, %.3g at the least and %.3g "
+        "at the most",
+        typical, least, most);
     return true;
 }
 

@@ -54,8 +54,8 @@ static bool most(const struct ypi_point *points, size_t count, bool of_memory,
              ypi_say_ratio(best.rate / next.rate, best.low / next.high, best.high / next.low));
     for (size_t i = 0; i < count; i++) {
         struct ypi_rate_of rate = of_point(&points[i], of_memory);
-        ypi_evidence(f, "%s %g: %s", ypi_axis_name(points[0].kept, ypi_tile_axes), points[i].x,
-                     ypi_say_rate(rate.rate, rate.low, rate.high, rate.unit));
+        ypi_finding_evidence(f, "%s %g: %s", ypi_axis_name(points[0].kept, ypi_tile_axes),
+                             points[i].x, ypi_say_rate(rate.rate, rate.low, rate.high, rate.unit));
     }
     return true;
 }

@@ -16,10 +16,11 @@ static bool describe(const struct ypi_point *points, size_t count, struct ypi_fi
         const struct ypi_kept_measure *m = points[i].m;
         if (!(m->fence <= TIGHT * m->later)) /* or too few samples, or one that is no number */
             return false;
-        ypi_evidence(f, "%s %g: first sample %s, later ones %s, mean %s, median %s",
-                     ypi_axis_name(points[i].kept, ypi_warmup_axes), points[i].x,
-                     ypi_say_time(m->first, NAN, NAN), ypi_say_time(m->later, NAN, NAN),
-                     ypi_say_time(m->mean, NAN, NAN), ypi_say_time(m->median, m->low, m->high));
+        ypi_finding_evidence(f, "%s %g: first sample %s, later ones %s, mean %s, median %s",
+                             ypi_axis_name(points[i].kept, ypi_warmup_axes), points[i].x,
+                             ypi_say_time(m->first, NAN, NAN), ypi_say_time(m->later, NAN, NAN),
+                             ypi_say_time(m->mean, NAN, NAN),
+                             ypi_say_time(m->median, m->low, m->high));
     }
     ypi_slot(f, "name", "%s", points[0].m->name);
     return points[count - 1].x > points[0].x;

@@ -60,7 +60,7 @@ void ypi_render_ticks(const struct ypi_drawing_axis *axis, const struct ypi_scal
     out->count = ypi_scale_ticks(s, axis->quantity, most, out->values);
     for (size_t i = 0; i < out->count; i++)
         if (s->log)
-            ypi_quantity_text(out->texts[i], out->values[i], axis->quantity, "");
+            ypi_axis_quantity_text(out->texts[i], out->values[i], axis->quantity, "");
         else
             snprintf(out->texts[i], YPI_QUANTITY_MAX, "%.6g", out->values[i] / size);
 }

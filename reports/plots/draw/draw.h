@@ -20,8 +20,8 @@ enum ypi_quantity {
 /* A figure with four digits, its prefix and its unit: "1.5 ms", "64 MiB", "2.5 k tokens/s"; "n/a"
  * for NaN. `unit` is that of YPI_PLAIN; "" for none. */
 enum { YPI_QUANTITY_MAX = 96 };
-void ypi_quantity_text(char out[YPI_QUANTITY_MAX], double value, enum ypi_quantity quantity,
-                       const char *unit);
+void ypi_axis_quantity_text(char out[YPI_QUANTITY_MAX], double value, enum ypi_quantity quantity,
+                            const char *unit);
 
 struct ypi_scale {
     bool log;

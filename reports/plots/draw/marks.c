@@ -192,7 +192,7 @@ static void draw_part(struct ypi_render *r, const struct ypi_drawing_bar *bar, i
     char colour[8];
     char text[YPI_QUANTITY_MAX];
     char number[32];
-    ypi_quantity_text(text, bar->parts[part], r->figure->x.quantity, "");
+    ypi_axis_quantity_text(text, bar->parts[part], r->figure->x.quantity, "");
     ypi_text_add(&r->svg,
                  "<rect class=\"b %s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
                  "height=\"%.1f\"",

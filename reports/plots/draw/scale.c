@@ -18,8 +18,8 @@ double ypi_scale_place(const struct ypi_scale *s, double value)
 
 /* -- figures ------------------------------------------------------------------------------- */
 
-void ypi_quantity_text(char out[YPI_QUANTITY_MAX], double value, enum ypi_quantity quantity,
-                       const char *unit)
+void ypi_axis_quantity_text(char out[YPI_QUANTITY_MAX], double value, enum ypi_quantity quantity,
+                            const char *unit)
 {
     static const char *const si[] = {"p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E"};
     static const char *const binary[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
