@@ -5,7 +5,9 @@ import csv
 import json
 import math
 import os
+import pty
 import random
+import re
 import resource
 import struct
 import subprocess
@@ -218,6 +220,25 @@ def check_full_disk(tap, program, words, cache):
     tap.check(after == before, "a full disk: the cache of other settings is as it was")
 
 
+def check_bar(tap, program, words):
+    """On a terminal while a cache is made; elsewhere a short wait is none."""
+    done = run(program, "graph", *words, "--cache", "memory", "--epochs", "0")
+    tap.equal((done.code, done.err), (0, ""), "no bar in a file")
+    for more, bar in (([], True), (["--quiet"], False)):
+        ours, theirs = pty.openpty()
+        with os.fdopen(ours, "rb", buffering=0) as terminal:
+            done = subprocess.run([program, "graph", *words, "--cache", "memory", "--epochs", "0", *more], stderr=theirs,
+                                  stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=300, env=ENVIRONMENT)
+            os.write(theirs, b"end")
+            os.close(theirs)
+            text = b""
+            while not text.endswith(b"end"):
+                text += terminal.read(4096)
+        whole = re.search(rb"\rgraph: \[#{24}\] (\d+) of \1 graphs; 0 s left   \r\nend$", text)
+        tap.check(done.returncode == 0 and bool(whole) == bar and (bar or text == b"end"), f"{more}: a bar that fills",
+                  text)
+
+
 def check_trainer(tap, folder, path, train, losses, saved):
     """What the trainer has, by the names of its settings: that each counts, and goes on from a checkpoint."""
     log, checkpoint = os.path.join(folder, "rates.csv"), os.path.join(folder, "cosine")
@@ -306,6 +327,7 @@ def check_training(tap, program, folder):
         done = train("--epochs", "3", "--lr", "0.01", "--cache", cache, "--quiet")
         tap.check(done.code == 0 and done.out == "" and saved() == straight, f"--cache {cache}: the same weights", done)
     check_full_disk(tap, program, words, os.path.join(plays, "graphs.cache"))
+    check_bar(tap, program, words)
     check_trainer(tap, folder, path, train, losses, saved)
     train("--epochs", "1", "--lr", "0.01", "--quiet")
     same = saved()
