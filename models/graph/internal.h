@@ -29,3 +29,6 @@ struct graph {
     size_t share_count;
     double counted, covered; /* nodes and graphs that have a share */
 };
+
+/* How many shares a batch of that size has, where the model has losses. */
+size_t graph_shares(const struct graph_batch *sizes);

@@ -149,9 +149,14 @@ static enum yp_status put_batch(struct graph *g, const struct graph_batch *b)
 /* -- shares of the loss ------------------------------------------------------------------------ */
 
 /* Of each node's losses, each graph's coverage and each graph's collisions in the batch's loss. */
+size_t graph_shares(const struct graph_batch *sizes)
+{
+    return sizes->nodes + 2 * sizes->graphs;
+}
+
 static enum yp_status share(struct graph *g, const struct graph_batch *b)
 {
-    const size_t count = g->nodes + 2 * g->graphs;
+    const size_t count = graph_shares(b);
     if (g->share_count < count) {
         yp_device_free(yp_device_cpu(), g->shares);
         g->share_count = 0;

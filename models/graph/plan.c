@@ -1,6 +1,8 @@
 /* What a pass takes, by kind. */
 #include "models/graph/plan.h"
 
+#include "models/graph/internal.h"
+
 enum yp_status graph_need(const struct graph_options *options, const struct graph_batch *sizes,
                           enum graph_work work, struct graph_memory *out)
 {
@@ -14,6 +16,7 @@ enum yp_status graph_need(const struct graph_options *options, const struct grap
         const struct nn_model_bytes *b = nn_model_bytes(graph_model(graph));
         const size_t vector = graph_elements(options, GRAPH_PARTS) * element;
         const size_t shared = b->constants + b->copies + b->prepared + b->kept;
+        const size_t shares = use.losses ? graph_shares(sizes) * sizeof(double) : 0;
         *out = (struct graph_memory){.weights = vector,
                                      .batch = b->constants,
                                      .gradients = use.gradient ? vector : 0,
@@ -21,7 +24,7 @@ enum yp_status graph_need(const struct graph_options *options, const struct grap
                                      .copies = b->copies + b->prepared,
                                      .activations = b->kept,
                                      .transients = b->arena - shared,
-                                     .host = graph_description(options),
+                                     .host = graph_description(options) + shares,
                                      .flops = nn_model_flops(graph_model(graph))};
         out->total = vector + out->gradients + out->optimiser + b->arena + out->host;
     }

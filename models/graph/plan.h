@@ -14,7 +14,7 @@ struct graph_memory {
     size_t copies;      /* of weights in bf16, and as versions prepare them */
     size_t activations; /* that wait for the backward pass */
     size_t transients;  /* other activations and gradients of them, workspace of operators, gaps */
-    size_t host;        /* the description, on the CPU */
+    size_t host;        /* the description, and parts of the loss, on the CPU */
     size_t total;       /* all of them */
     double flops;       /* of the model's operators */
 };

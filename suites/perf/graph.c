@@ -1,9 +1,11 @@
 /* The graph trajectory model by size, graphs of a batch and mode, on the graphs that PyTorch has in
  * peers_graph.c. */
-#include "models/graph/model.h"
+#include "models/graph/plan.h"
 #include "models/train/optimiser.h"
 #include "suites/perf/peers_graph.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <yieldpoint/yieldpoint.h>
 
@@ -92,4 +94,67 @@ YP_TEST(graph, step, .tags = "perf medium", .filter = is_measured, .timeout = 60
     yp_value(t, "edges", (double)w.batch.edges);
     compare_with_plan(t, &w, before.allocated);
     graph_destroy(w.graph);
+}
+
+/* -- memory by kind ---------------------------------------------------------------------------- */
+
+/* Bytes that the device gave since the call before. */
+static double taken(struct yp_case *t, size_t *before)
+{
+    struct yp_memory now;
+    yp_device_memory(yp_device(t), &now);
+    const double bytes = (double)now.allocated - (double)*before;
+    *before = now.allocated;
+    return bytes;
+}
+
+/* What one kind took, and what it was planned to; returns how far off that is. */
+static double beside(struct yp_case *t, const char *kind, double got, size_t planned)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%s planned", kind);
+    yp_value_unit(t, kind, got, "bytes");
+    yp_value_unit(t, name, (double)planned, "bytes");
+    return fabs(got - (double)planned);
+}
+
+/* What each kind takes beside the plan of `yieldpoint graph plan`, before any pass: these take
+ * nothing, as `step` shows. The arena is one block; its kinds are the plan's alone. */
+YP_TEST(graph, memory, .tags = "perf medium", .filter = is_measured,
+        .axes = YP_AXES(yp_axis_string("size", "base", "12M"), yp_axis_int("graphs", 1, 4, 16, 64),
+                        yp_axis_string("mode", "inference", "train")),
+        .budgets = YP_BUDGETS(yp_max_value("off the plan", 0)))
+{
+    struct graph_options o;
+    struct graph_batch batch;
+    struct graph_memory plan;
+    const bool trains = strcmp(yp_string(t, "mode"), "train") == 0;
+    const struct graph_use use = {.gradient = trains, .drops = trains};
+    size_t before;
+    double off;
+    yp_ok(t, graph_sized(yp_string(t, "size"), yp_device(t), &o));
+    peers_graphs(t, (size_t)yp_int(t, "graphs"), &batch);
+    yp_ok(t, graph_need(&o, &batch, trains ? GRAPH_TRAIN_STEP : GRAPH_FORWARD, &plan));
+    const size_t parameters = graph_elements(&o, GRAPH_PARTS);
+    before = 0;
+    taken(t, &before);
+    zeros(t, parameters);
+    off = beside(t, "weights", taken(t, &before), plan.weights);
+    if (trains) {
+        zeros(t, parameters);
+        off += beside(t, "gradients", taken(t, &before), plan.gradients);
+        zeros(t, 2 * parameters);
+        off += beside(t, "optimiser", taken(t, &before), plan.optimiser);
+    }
+    struct graph *graph = graph_create(&o);
+    yp_got(t, graph);
+    yp_ok(t, graph_load(graph, &batch, use));
+    off += beside(t, "graph", taken(t, &before),
+                  plan.host + plan.batch + plan.copies + plan.activations + plan.transients);
+    yp_value_unit(t, "batch planned", (double)plan.batch, "bytes");
+    yp_value_unit(t, "copies planned", (double)plan.copies, "bytes");
+    yp_value_unit(t, "activations planned", (double)plan.activations, "bytes");
+    yp_value_unit(t, "transients planned", (double)plan.transients, "bytes");
+    yp_value_unit(t, "off the plan", off, "bytes");
+    graph_destroy(graph);
 }

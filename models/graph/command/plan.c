@@ -19,7 +19,7 @@ static const struct kind {
     {"activations", "kept for the backward pass", offsetof(struct graph_memory, activations)},
     {"transients", "other activations, their gradients, workspace",
      offsetof(struct graph_memory, transients)},
-    {"host", "descriptions", offsetof(struct graph_memory, host)},
+    {"host", "descriptions, parts of the loss", offsetof(struct graph_memory, host)},
     {"total", "at most", offsetof(struct graph_memory, total)},
 };
 
