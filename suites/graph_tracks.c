@@ -1,5 +1,6 @@
 #include "suites/graph_tracks.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,13 @@ void graph_tracks_write_file(struct yp_case *t, const char *directory, const cha
     FILE *file = begin(t, directory, name, "w");
     const size_t written = fwrite(text, 1, bytes, file);
     yp_require(t, fclose(file) == 0 && written == bytes, "%s cannot be written", name);
+}
+
+void graph_tracks_forget(struct yp_case *t, const char *directory)
+{
+    FILE *file = begin(t, directory, "graphs.cache", "r");
+    posix_fadvise(fileno(file), 0, 0, POSIX_FADV_DONTNEED);
+    fclose(file);
 }
 
 char *graph_tracks_read_file(struct yp_case *t, const char *directory, const char *name,

@@ -17,6 +17,10 @@ void graph_tracks_write_file(struct yp_case *t, const char *directory, const cha
 char *graph_tracks_read_file(struct yp_case *t, const char *directory, const char *name,
                              size_t *bytes);
 
+/* Drops what the page cache has of the directory's file of graphs, which no data set may have open.
+ */
+void graph_tracks_forget(struct yp_case *t, const char *directory);
+
 /* What a data set did beside its work: how often it told of something, and the first text. */
 struct graph_told {
     size_t count, progress;

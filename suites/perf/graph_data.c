@@ -7,10 +7,7 @@
 
 #include "base/numbers/splitmix.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define BATCH 16
 
@@ -138,14 +135,9 @@ static void loading_open(struct loading *l, struct yp_case *t, enum graph_cache 
 static void reopen(void *arg)
 {
     struct loading *l = arg;
-    char path[1024];
     graph_data_destroy(l->data);
-    snprintf(path, sizeof path, "%s/graphs.cache", yp_tmp_path(l->t));
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && l->cold)
-        posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    if (fd >= 0)
-        close(fd);
+    if (l->cold)
+        graph_tracks_forget(l->t, yp_tmp_path(l->t));
     l->data = open_data(l);
 }
 
