@@ -215,7 +215,9 @@ static void add_waiting(struct ypi_report_text *t, const struct ypi_report_case 
                         const cJSON *document)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(document, "measurements");
-    const cJSON *m = list != NULL ? list->child : NULL;
+    const bool skipped = one->section == YPI_SKIPPED;
+    const cJSON *m = list != NULL && !skipped ? list->child : NULL;
+    const char *reason = ypi_reason_of(document);
     bool is_rate = false;
     double height = m != NULL ? height_of(m, &is_rate) : (double)NAN;
     struct ypi_measured_words words = {.name = ""};
@@ -229,8 +231,8 @@ static void add_waiting(struct ypi_report_text *t, const struct ypi_report_case 
     t->list = ypi_realloc(t->list, t->count + 1, sizeof *t->list);
     t->list[t->count++] = (struct waiting){
         .id = ypi_strdup(one->id),
-        .figure = m != NULL ? ypi_format("%s", words.figure)
-                            : ypi_format("%.60s", ypi_reason_of(document)),
+        .figure = m != NULL ? ypi_strdup(words.figure)
+                            : ypi_format("%.*s", (int)strcspn(reason, "\n"), reason),
         .past = m != NULL ? past_of(t, one, words.name) : ypi_strdup(""),
         .height = isfinite(height) ? height : (double)NAN,
     };
