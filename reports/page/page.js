@@ -2,7 +2,7 @@
  * figure, and takes numbers for its drawings from the texts. State is in the URL's fragment. */
 (() => {
   'use strict';
-  const PAGE = 200; // rows of a section drawn at once
+  const PAGE = 20; // rows of a section drawn at once
   const SVG = 'http://www.w3.org/2000/svg';
   const $ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
@@ -38,9 +38,9 @@
       const id = cells[1].firstChild.textContent;
       const tags = cells[1].childElementCount > 1 ? cells[1].lastChild.textContent : '';
       return { body, cells, id, tags: tags.split(' '), outcome: cells[0].textContent, device: cells[2].textContent,
-        text: (id + ' ' + tags + ' ' + cells[0].textContent).toLowerCase(), number: +body.id.slice(1), look: '' };
+        text: (id + ' ' + tags + ' ' + cells[0].textContent).toLowerCase(), number: +body.id.slice(1) };
     });
-    return { section, table, units, limit: PAGE, count: section.querySelector('h2 b'),
+    return { section, table, units, drawn: units, limit: PAGE, count: section.querySelector('h2 b'),
       fold: section.querySelector('details'), more: null };
   });
   const units = sections.flatMap(s => s.units);
@@ -89,7 +89,6 @@
       const empty = unit => typeof keys.get(unit) === 'number' && isNaN(keys.get(unit));
       s.units.sort((a, b) => (column == null || empty(a) !== empty(b) ? 0 : sign * compare(keys.get(a), keys.get(b))) ||
         (column == null ? 0 : empty(a) - empty(b)) || a.number - b.number);
-      s.table.append(...s.units.map(unit => unit.body));
       [...s.table.tHead.rows[0].cells].forEach((th, i) => {
         if (i === column) th.setAttribute('aria-sort', sign < 0 ? 'descending' : 'ascending');
         else th.removeAttribute('aria-sort');
@@ -98,20 +97,17 @@
     sorted = by;
   }
 
-  /* One pass over the cases; a row is touched only when it looks different afterwards. */
+  /* One pass over the cases. The document has only the rows that are drawn: others cost the browser nothing. */
   function filter() {
     const words = (state.get('q') || '').toLowerCase().split(/\s+/).filter(Boolean);
     const [tag, outcome, device] = ['tag', 'outcome', 'device'].map(key => state.get(key));
     const active = words.length > 0 || tag || outcome || device;
     let found = 0;
     for (const s of sections) {
-      let here = 0;
-      for (const unit of s.units) {
-        const is = (!tag || unit.tags.includes(tag)) && (!outcome || unit.outcome === outcome) &&
-          (!device || unit.device === device) && words.every(word => unit.text.includes(word));
-        const look = !is ? 'f' : here++ < s.limit ? '' : 'p0';
-        if (look !== unit.look) unit.body.className = unit.look = look;
-      }
+      s.matches = s.units.filter(unit => (!tag || unit.tags.includes(tag)) && (!outcome || unit.outcome === outcome) &&
+        (!device || unit.device === device) && words.every(word => unit.text.includes(word)));
+      draw(s, s.limit);
+      const here = s.matches.length;
       found += here;
       s.count.textContent = active ? `${here} of ${s.units.length}` : s.units.length;
       s.more.hidden = here <= s.limit;
@@ -122,6 +118,15 @@
     }
     told.textContent = active ? `${found} of ${units.length} cases` : '';
   }
+
+  function draw(s, limit) {
+    const drawn = s.matches.slice(0, limit);
+    if (drawn.length !== s.drawn.length || drawn.some((unit, i) => unit !== s.drawn[i]))
+      s.table.replaceChildren(s.table.caption, s.table.tHead, ...drawn.map(unit => unit.body));
+    s.drawn = drawn;
+  }
+  window.addEventListener('beforeprint', () => sections.forEach(s => draw(s, Infinity)));
+  window.addEventListener('afterprint', () => sections.forEach(s => draw(s, s.limit)));
 
   /* -- the tools above the tables -------------------------------------------------------------- */
 
@@ -179,8 +184,9 @@
           click: () => go({ sort: state.get('sort') === name ? '-' + name : state.get('sort') === '-' + name ? '' : name },
             true) }, name));
     }
-    s.more = el('button', { type: 'button', class: 'more', click: () => { s.limit += 5 * PAGE; filter(); } });
+    s.more = el('button', { type: 'button', class: 'more', click: () => { s.limit += PAGE; filter(); } });
     s.table.after(s.more);
+    new IntersectionObserver(seen => { if (seen.at(-1).isIntersecting) s.more.click(); }, { rootMargin: '50%' }).observe(s.more);
   }
   document.addEventListener('click', event => {
     const anchor = event.target.closest('tbody th a[href^="#c"]');
@@ -424,7 +430,7 @@
 
   const dialog = document.getElementById('case');
   const chunks = new Map();
-  let from = null;
+  let from = null, opened = null;
   function open(unit) {
     const at = Math.floor(unit.number / all.chunk);
     if (!chunks.has(at)) chunks.set(at, JSON.parse(content('d' + at), (_, value) => typeof value === 'number' ? all.pool[value] : value));
@@ -434,14 +440,16 @@
       copying('copy link', () => location.href.split('#')[0] + '#case=' + encodeURIComponent(unit.id)),
       el('button', { type: 'button', 'aria-label': 'Close', click: () => dialog.close() }, '\u2715')),
     el('div', { class: 'in' }, contents(unit, c)));
+    opened = unit.id;
     if (!dialog.open) { from = document.activeElement; dialog.showModal(); }
     document.body.classList.add('open');
     dialog.scrollTop = 0;
     dialog.querySelector('h2').focus();
   }
   dialog.addEventListener('close', () => {
+    if (dialog.open) return; // another case is open by now
     document.body.classList.remove('open');
-    if (state.has('case')) go({ case: '' }, true);
+    if (opened === new URLSearchParams(location.hash.slice(1)).get('case')) go({ case: '' }, true);
     if (from && from.isConnected) from.focus();
   });
   dialog.addEventListener('click', event => { if (event.target === dialog) dialog.close(); });

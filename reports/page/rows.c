@@ -241,7 +241,7 @@ static void put_why(struct ypi_text *out, const struct ypi_report_case *one, con
     bool is_open = one->section == YPI_FAILED || one->section == YPI_UNDECIDED;
     if (!is_open && one->change_count == 0 && !*ypi_text_of(result, "reason"))
         return;
-    ypi_text_add(out, "<tr class=m><td colspan=%d>", COLUMNS);
+    ypi_text_add(out, "<tr class=m><td colspan=%d><div>", COLUMNS);
     paragraph(out, ypi_text_of(result, "reason"));
     if (is_open) {
         put_failures(out, member(document, "failures"));
@@ -250,6 +250,7 @@ static void put_why(struct ypi_text *out, const struct ypi_report_case *one, con
     put_changes(out, one, document);
     if (is_open)
         put_reproduce(out, ypi_text_of(document, "reproduce"));
+    ypi_text_add(out, "</div>");
 }
 
 void ypi_page_row(struct ypi_page *page, const struct ypi_report_case *one, const cJSON *document)

@@ -110,6 +110,10 @@ class Setup(Scratch):
         output = machine.setup("--check", "--for", "test")[1]
         self.assertIn("dnnl.h", output)
         self.assertIn("clang-tidy", output)
+        self.assertNotIn("chromium", output)
+        output = machine.setup("--check", "--for", "all")[1]
+        self.assertIn("clang-tidy", output)
+        self.assertIn("setup: missing chromedriver (Debian package chromium-driver)\n", output)
 
     def test_prefix_is_looked_into(self):
         machine = self.machine(user=1000).complete(without=("ninja", "hwloc"))
