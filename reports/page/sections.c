@@ -234,7 +234,8 @@ static void put_facts(struct ypi_text *out, const cJSON *run, const cJSON *again
     const cJSON *before = member(against, "facts");
     const cJSON *fact;
     ypi_text_add(out,
-                 "<div class=wide><table class=e><caption>Facts of the run</caption><thead><tr><th scope=col>fact"
+                 "<div class=wide><table class=e><caption>Facts of the run</caption><thead><tr><th "
+                 "scope=col>fact"
                  "<th scope=col>this run%s</thead><tbody>",
                  against != NULL ? "<th scope=col>before" : "");
     cJSON_ArrayForEach(fact, facts)
