@@ -244,7 +244,7 @@ static const char *limiter_of(const struct spot *s)
     return *s->m->bound ? s->m->bound : "unknown limit";
 }
 
-static void add_mark(struct roofline *r, struct ypi_drawing_series *series, const struct spot *s)
+static void add_mark(struct ypi_drawing_series *series, const struct spot *s)
 {
     char rate[YPI_QUANTITY_MAX];
     char intensity[YPI_QUANTITY_MAX];
@@ -261,7 +261,6 @@ static void add_mark(struct roofline *r, struct ypi_drawing_series *series, cons
     ypi_drawing_add_point(series, s->intensity, s->rate, hover, label, s->c->id);
     free(label);
     free(hover);
-    (void)r;
 }
 
 /* The limiters, those of most marks first, and in the last series what is left. */
@@ -290,23 +289,34 @@ static char **limiters(const struct roofline *r, int *count)
     }
 }
 
+/* The marks of one limiter; NULL: of all that are not among `names`. */
+static void add_limiter(struct roofline *r, const char *limiter, char *const *names, int count,
+                        int look)
+{
+    struct ypi_drawing_series *series = NULL;
+    for (size_t i = 0; i < r->count; i++) {
+        const char *name = limiter_of(&r->spots[i]);
+        if (!r->spots[i].drawn ||
+            (limiter != NULL ? strcmp(name, limiter) != 0
+                             : ypi_list_has((const char *const *)names, count, name)))
+            continue;
+        if (series == NULL) {
+            char *legend =
+                limiter != NULL ? ypi_format("limit: %s", limiter) : ypi_strdup("other limits");
+            series = ypi_drawing_add_series(&r->figure, legend, YPI_POINTS, look);
+            free(legend);
+        }
+        add_mark(series, &r->spots[i]);
+    }
+}
+
 static void add_marks(struct roofline *r)
 {
     int count;
     char **names = limiters(r, &count);
-    for (int i = 0; i <= count; i++) {
-        struct ypi_drawing_series *series = NULL;
-        for (size_t k = 0; k < r->count; k++) {
-            const struct spot *s = &r->spots[k];
-            const bool other = !ypi_list_has((const char *const *)names, count, limiter_of(s));
-            if (!s->drawn || (i < count ? strcmp(limiter_of(s), names[i]) != 0 : !other))
-                continue;
-            if (series == NULL)
-                series = ypi_drawing_add_series(&r->figure, i < count ? names[i] : "other",
-                                                YPI_POINTS, i < 6 ? i : 7);
-            add_mark(r, series, s);
-        }
-    }
+    for (int i = 0; i < count; i++)
+        add_limiter(r, names[i], names, count, i);
+    add_limiter(r, NULL, names, count, LIMITERS_MOST);
     ypi_list_free(names, count);
 }
 

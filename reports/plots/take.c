@@ -118,6 +118,14 @@ static void take_axes(struct ypi_plot_case *c, const cJSON *axes, const char *de
         ypi_plot_add_axis(c, "device", device, NAN);
 }
 
+/* The id without the values of axes and the device. The caller frees. */
+static char *test_of(const char *id)
+{
+    const char *name = strstr(id, "::"); /* a folder's name may hold anything */
+    const size_t before = name != NULL ? (size_t)(name - id) : 0;
+    return ypi_format("%.*s", (int)(before + strcspn(id + before, "[")), id);
+}
+
 enum yp_status ypi_plots_take(struct ypi_plots *p, const struct ypi_report_case *about,
                               const cJSON *document)
 {
@@ -125,8 +133,7 @@ enum yp_status ypi_plots_take(struct ypi_plots *p, const struct ypi_report_case 
     const char *id = about != NULL ? about->id : ypi_text_of(of, "id");
     const char *device_name = ypi_text_of(of, "device");
     const char *outcome = ypi_text_of(member(document, "result"), "outcome");
-    char *test =
-        about != NULL ? ypi_strdup(about->test) : ypi_format("%.*s", (int)strcspn(id, "["), id);
+    char *test = about != NULL ? ypi_strdup(about->test) : test_of(id);
     /* A case that names no device runs on the processor: one roofline with those that name it. */
     struct ypi_plot_case *c =
         ypi_plots_add_case(p, id, test, *device_name ? device_name : "cpu", outcome);
