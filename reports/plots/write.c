@@ -1,4 +1,6 @@
-/* Plots as files. PNG is made from our own SVG by librsvg, so that both are one picture. */
+/* Plots as files. PNG is made from our own SVG by librsvg, so that both are one picture. The
+ * library is loaded when a picture is written: linked, it would cost every command 15 ms at its
+ * start. */
 #include "base/system/atomic_file.h"
 #include "base/text/text.h"
 #include "reports/plots/plots.h"
@@ -20,11 +22,60 @@ static enum yp_status write_file(const char *path, const void *bytes, size_t siz
     return status;
 }
 
+static enum yp_status no_png(const char *why)
+{
+    static bool said;
+    if (!said)
+        fprintf(stderr, "yieldpoint: plots are written as SVG alone: %s\n", why);
+    said = true;
+    return YP_OK;
+}
+
 #ifdef YPI_WITH_RSVG
 
+#include <dlfcn.h>
 #include <librsvg/rsvg.h>
 
 #define PIXELS 2.0 /* a unit of the picture: sharp at the width of a page, and in print */
+
+#define EACH_FUNCTION(X) \
+    X(rsvg_handle_new_from_data) \
+    X(rsvg_handle_get_intrinsic_size_in_pixels) \
+    X(rsvg_handle_render_document) \
+    X(cairo_image_surface_create) \
+    X(cairo_create) \
+    X(cairo_set_source_rgb) \
+    X(cairo_paint) \
+    X(cairo_surface_write_to_png_stream) \
+    X(cairo_destroy) \
+    X(cairo_surface_destroy) \
+    X(g_error_free) \
+    X(g_object_unref)
+
+#define MEMBER(name) __typeof__(&name) name;
+static struct {
+    EACH_FUNCTION(MEMBER)
+    bool tried, there;
+} lib; /* what was found of librsvg and the libraries it brings */
+
+/* ISO C knows no conversion from an object's pointer to a function's; POSIX has it. */
+#define FIND(name) \
+    *(void **)&lib.name = dlsym(handle, #name); \
+    lib.there = lib.there && lib.name != NULL;
+
+/* A lookup in librsvg finds what it depends on, too. It stays loaded. */
+static bool is_loaded(void)
+{
+    if (lib.tried)
+        return lib.there;
+    lib.tried = true;
+    void *handle = dlopen("librsvg-2.so.2", RTLD_NOW | RTLD_LOCAL);
+    lib.there = handle != NULL;
+    if (lib.there) {
+        EACH_FUNCTION(FIND)
+    }
+    return lib.there;
+}
 
 static cairo_status_t add_bytes(void *text, const unsigned char *bytes, unsigned count)
 {
@@ -37,7 +88,7 @@ static enum yp_status refused(const char *path, const char *why, GError *error)
     yp_set_error(YP_IO, "%s: the picture cannot be drawn: %s", path,
                  error != NULL ? error->message : why);
     if (error != NULL)
-        g_error_free(error);
+        lib.g_error_free(error);
     return YP_IO;
 }
 
@@ -46,36 +97,39 @@ static enum yp_status draw(RsvgHandle *handle, const char *path, struct ypi_text
     GError *error = NULL;
     double width = 0;
     double height = 0;
-    if (!rsvg_handle_get_intrinsic_size_in_pixels(handle, &width, &height))
+    if (!lib.rsvg_handle_get_intrinsic_size_in_pixels(handle, &width, &height))
         return refused(path, "it has no size", NULL);
     const RsvgRectangle whole = {0, 0, width * PIXELS, height * PIXELS};
     cairo_surface_t *surface =
-        cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)whole.width, (int)whole.height);
-    cairo_t *cairo = cairo_create(surface);
-    cairo_set_source_rgb(cairo, 1, 1, 1);
-    cairo_paint(cairo);
+        lib.cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)whole.width, (int)whole.height);
+    cairo_t *cairo = lib.cairo_create(surface);
+    lib.cairo_set_source_rgb(cairo, 1, 1, 1);
+    lib.cairo_paint(cairo);
     enum yp_status status = YP_OK;
-    if (!rsvg_handle_render_document(handle, cairo, &whole, &error))
+    if (!lib.rsvg_handle_render_document(handle, cairo, &whole, &error))
         status = refused(path, "", error);
-    else if (cairo_surface_write_to_png_stream(surface, add_bytes, out) != CAIRO_STATUS_SUCCESS)
+    else if (lib.cairo_surface_write_to_png_stream(surface, add_bytes, out) != CAIRO_STATUS_SUCCESS)
         status = refused(path, "no memory", NULL);
-    cairo_destroy(cairo);
-    cairo_surface_destroy(surface);
+    lib.cairo_destroy(cairo);
+    lib.cairo_surface_destroy(surface);
     return status;
 }
 
 static enum yp_status write_png(const char *path, const char *svg)
 {
     GError *error = NULL;
+    if (!is_loaded())
+        return no_png("librsvg-2.so.2 cannot be loaded; Debian has it in librsvg2-2");
     struct ypi_text png = {0};
-    RsvgHandle *handle = rsvg_handle_new_from_data((const guint8 *)svg, (gsize)strlen(svg), &error);
+    RsvgHandle *handle =
+        lib.rsvg_handle_new_from_data((const guint8 *)svg, (gsize)strlen(svg), &error);
     if (handle == NULL)
         return refused(path, "", error);
     enum yp_status status = draw(handle, path, &png);
     if (status == YP_OK)
         status = write_file(path, png.data, png.length);
     free(png.data);
-    g_object_unref(handle);
+    lib.g_object_unref(handle);
     return status;
 }
 
@@ -83,14 +137,9 @@ static enum yp_status write_png(const char *path, const char *svg)
 
 static enum yp_status write_png(const char *path, const char *svg)
 {
-    static bool said;
     (void)path;
     (void)svg;
-    if (!said)
-        fprintf(stderr, "yieldpoint: plots are written as SVG alone: this build has no librsvg, "
-                        "which makes PNG of them\n");
-    said = true;
-    return YP_OK;
+    return no_png("this build has no librsvg, which makes PNG of them");
 }
 
 #endif
