@@ -90,8 +90,8 @@ class Documents:
     def bound(self, ceiling, level, work, rate, share, median=2e-3, **more):
         bound = {"ceiling": ceiling, "level": level, "threads": 1, "probes": 3, "rate": rate, "low": 0.99 * rate,
                  "high": 1.01 * rate, "work": work, "footprint": -1, "stage": 0}
-        return self.of(bounds=[bound], bound=ceiling, share=share, share_low=0.98 * share, share_high=1.02 * share,
-                       **{"cpu": median, "cpu_low": 0.99 * median, "cpu_high": 1.01 * median, **more})
+        return self.of(bounds=[bound], bound=ceiling, share=share,
+                       **{"share_low": 0.98 * share, "share_high": 1.02 * share, "cpu": median, "cpu_low": 0.99 * median, "cpu_high": 1.01 * median, **more})
 
     def phases(self, cpu=2e-3, **seconds):
         return self.of(phases=[{"name": n.replace("_", " "), "seconds": s} for n, s in seconds.items()], cpu=cpu)
@@ -228,13 +228,15 @@ def plants_of_samples(d):
 
 
 def plants_of_bottlenecks(d):
+    def hops(**more):
+        return d.bound("read", "memory", 64 * 1e5, 1e10, 0.05, **{"cpu": 8e-3, "cpu_low": 8e-3, "cpu_high": 8e-3, "items": 1e5,
+                                                                  "unit": "hops", "samples": around(8e-3), **more})
     plain = d.of()
     loads = d.phases(load=1.2e-3, forward=0.7e-3)
     works = d.phases(load=0.1e-3, forward=1.8e-3)
     waits = d.phases(wait_for_data=1.5e-3, forward=0.4e-3)
     memory = d.bound("copy", "memory", 4e7, 2.5e10, 0.8)
-    chase = d.bound("read", "memory", 64 * 1e5, 1e10, 0.05, cpu=8e-3, cpu_low=8e-3, cpu_high=8e-3,
-                    samples=around(8e-3))
+    chase = hops()
     slow = d.bound("fp32", "", 2e7, 9e10, 0.1)
     starts = d.bound("fp32", "", 2, 9e10, 1e-6, samples=around(1e-5), threads=2)
     idle = d.of(threads=2, cpu=2.1e-3)
@@ -254,14 +256,16 @@ def plants_of_bottlenecks(d):
                                           [d.bound("fp32", "", 2e8, 9e10, 0.8)], [d.bound("copy", "memory", 4e7, 2.5e10, 1.5)]]
     yield "bottleneck-compute", [d.bound("fp32", "", 1.5e8, 9e10, 0.8)], [[memory], [slow], [plain]]
     yield "bottleneck-latency", [chase], [
-        [memory], [d.bound("read", "memory", 64 * 1e5, 1e10, 0.05, samples=around(8e-3))],  # idle
-        [d.bound("read", "memory", 64 * 1e7, 1e10, 0.05, cpu=8e-3, samples=around(8e-3))],  # little for a line
-        [d.bound("fp32", "", 64 * 1e5, 1e10, 0.05, cpu=8e-3, samples=around(8e-3))],
-        [d.bound("read", "memory", 64 * 1e5, 1e10, 0.05, cpu=8e-3, samples=around(8e-3),
-                 counters=[{"counter": "instructions", "count": 3e9}, {"counter": "cycles", "count": 1e9}])]]
+        [memory], [hops(cpu=2e-3)],  # idle
+        [hops(items=1.6e6)],  # 5 ns for each
+        [hops(items=1e4)],  # lines of a page each
+        [hops(flops=1e8)],
+        [hops(share_high=0.3)], [hops(items=0)],
+        [hops(counters=[{"counter": "instructions", "count": 3e9}, {"counter": "cycles", "count": 1e9}])]]
     yield "stages", [works], [[plain], [d.phases(forward=1.9e-3)]]
     yield "far-from-ceiling", [slow], [[d.bound("fp32", "", 1.5e8, 9e10, 0.8)], [starts], [chase], [plain],
-                                       [d.bound("fp32", "", 2e7, 9e10, 0.1, cpu=1e-3)]]
+                                       [d.bound("fp32", "", 2e7, 9e10, 0.1, cpu=1e-3)],
+                                       [d.bound("fp32", "", 2e7, 9e10, 0.1, noise_cause="other processes used 9 %")]]
     for kind, document, wanted in (("memory-rate", memory, 3), ("compute", d.bound("fp32", "", 1.5e8, 9e10, 0.8), 3),
                                    ("data", loads, 3), ("latency", chase, 3)):
         yield f"hardware-{kind}", [document] * wanted, [[document] * 2, [document] * 3 + [waits] * 3, [plain] * 3]
@@ -346,7 +350,7 @@ def plants_of_rates(d):
         along("tile", tiles, items=1, peak=lambda x: None), along("tile", {256: 30e-3, 384: 30e-3 * 2.25}, items=1)]
     training = {"axes": {"mode": "train"}}
     yield "recommended-latency", along("batch", gain), [along("batch", gain, **training), along("batch", gain, part=0.9),
-                                                        along("other", gain)]
+                                                        along("precision", gain)]
     yield "recommended-throughput", along("batch", gain), [along("batch", gain, **training), along("batch", gain, part=0.9)]
     yield "recommended-training", along("batch", gain, **training), [along("batch", gain), along("batch", gain, part=0.9, **training),
                                                                       along("batch", gain, **training, peak=lambda x: 9 * GIB)]
@@ -546,4 +550,5 @@ def main():
     tap.done()
 
 
-main()
+if __name__ == "__main__":
+    main()

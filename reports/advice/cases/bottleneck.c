@@ -13,7 +13,8 @@
 #define IDLE 0.6
 #define SHORT 50e-6   /* seconds: starting threads takes a good part of it */
 #define LINE 64.0     /* bytes of a cache line */
-#define ACCESS 20e-9  /* seconds: no cache near the core takes as long for a line */
+#define ACCESS 60e-9  /* seconds: no cache takes as long for a line */
+#define FEW 16.0      /* operations an item: they do not take as long */
 #define PER_CYCLE 1.0 /* instructions: below, the processor waits */
 
 /* -- phases -------------------------------------------------------------------------------- */
@@ -110,25 +111,29 @@ static bool by_arithmetic(const struct ypi_seen *s, struct ypi_finding *f)
     return near(s, f, false);
 }
 
-/* Busy, and far below the rate of the memory that bounds it: each line is waited for. Processor
- * time is what it takes where others have the processors, too. */
+/* Busy, far below the rate of the memory that bounds it, and long at each item, of which each is in
+ * a line or two and takes few operations: the line is waited for. Processor time is what it takes
+ * where others have the processors, too. */
 static bool by_latency(const struct ypi_seen *s, struct ypi_finding *f)
 {
     struct ypi_nearest n = ypi_nearest_of(s->m);
+    double items = ypi_real(s->m, "items");
     double threads = fmax(ypi_real(s->m, "threads"), 1);
     double per_cycle = ypi_counted(s->m, "instructions") / ypi_counted(s->m, "cycles");
-    double line = ypi_real(s->m, "cpu") / (ypi_real(n.bound, "work") / LINE);
+    double bytes = ypi_real(n.bound, "work") / items;
+    double each = ypi_real(s->m, "cpu") / items;
     bool busy = ypi_processors_busy(s) >= BUSY * threads || ypi_is_disturbed(s);
     if (n.bound == NULL || !n.traffic || s->kept->accelerator || !busy ||
-        !(ypi_real(s->m, "share_high") < FAR) || !(line > ACCESS) || per_cycle > PER_CYCLE)
+        !(ypi_real(s->m, "share_high") < FAR) || !(each > ACCESS) || !(bytes <= 2 * LINE) ||
+        ypi_real(s->m, "flops") > FEW * items || per_cycle > PER_CYCLE)
         return false;
-    ypi_slot(f, "line", "%s", ypi_say_time(line, NAN, NAN));
+    ypi_slot(f, "each", "%s", ypi_say_time(each, NAN, NAN));
+    ypi_slot(f, "unit", "%s", *ypi_text_of(s->m, "unit") ? ypi_text_of(s->m, "unit") : "items");
     ypi_share_evidence(s, f, &n);
     ypi_finding_evidence(
-        f, "processor time of %s for each %.0f bytes: %s an iteration of %s",
-        ypi_say_time(line, NAN, NAN), LINE,
+        f, "processor time %s for %.6g items of %.3g bytes each",
         ypi_say_time(ypi_real(s->m, "cpu"), ypi_real(s->m, "cpu_low"), ypi_real(s->m, "cpu_high")),
-        ypi_say_bytes(ypi_real(n.bound, "work")));
+        items, bytes);
     if (per_cycle > 0)
         ypi_finding_evidence(f, "%.2f instructions a cycle", per_cycle);
     return true;
@@ -190,8 +195,8 @@ static const struct ypi_case_rule rules[] = {
      "{name} is compute-bound: it has {share} of the ceiling of {ceiling}.",
      {"a narrower type with a higher ceiling, such as bf16, after a look at its error", "fewer operations: another algorithm",
       "more processors, or an accelerator", NULL}},
-    {"bottleneck-latency", U, SHARE | YPI_NEEDS_CPU, by_latency,
-     "{name} is latency-bound: {line} for each cache line, far below the rate of memory, while its threads are busy.",
+    {"bottleneck-latency", U, SHARE | YPI_NEEDS_CPU | YPI_NEEDS_ITEMS, by_latency,
+     "{name} is most likely latency-bound: each of its {unit} takes {each}, which is waiting for memory, not moving bytes.",
      {"several independent accesses at a time: batches of look-ups, prefetch", "data in the order of its use, nodes beside each other",
       "a smaller footprint, huge pages", "more threads, which wait side by side", NULL}},
     {"bottleneck-synchronisation", U, TIME | YPI_NEEDS_CPU, by_idle_threads,

@@ -49,8 +49,8 @@ static bool far_from_arithmetic(const struct ypi_seen *s, struct ypi_finding *f)
 {
     struct ypi_nearest n = ypi_nearest_of(s->m);
     double threads = fmax(ypi_real(s->m, "threads"), 1);
-    if (n.bound == NULL || n.traffic || n.transfer || s->kept->bottleneck != NULL ||
-        ypi_is_disturbed(s) || s->kept->accelerator || !(ypi_real(s->m, "share_high") < FAR) ||
+    if (n.bound == NULL || n.transfer || s->kept->bottleneck != NULL || ypi_is_disturbed(s) ||
+        s->kept->accelerator || !(ypi_real(s->m, "share_high") < FAR) ||
         !(ypi_processors_busy(s) >= 0.8 * threads))
         return false;
     ypi_slot(f, "times", "%.3g", 1 / ypi_real(s->m, "share"));

@@ -1,4 +1,5 @@
 #include "reports/advice/cases/cause.h"
+#include "reports/advice/cases/parts.h"
 
 #include "base/text/text.h"
 
@@ -141,7 +142,7 @@ static bool by_warmup(const struct ypi_seen *s, struct ypi_finding *f)
     double later;
     double fence;
     size_t slow = ypi_slow_beginning(s->samples, s->count, &later, &fence);
-    if (slow == 0 || !varies(s, f))
+    if (slow == 0 || (slow == 1 && ypi_is_disturbed(s)) || !varies(s, f))
         return false;
     ypi_slot(f, "slow", "%zu", slow);
     ypi_finding_evidence(f, "samples above %s: the first %zu and no more than one in twenty later",

@@ -1,4 +1,4 @@
-#include "reports/advice/rule.h"
+#include "reports/advice/cases/parts.h"
 
 #include <math.h>
 
@@ -12,7 +12,8 @@ static bool too_short(const struct ypi_seen *s, struct ypi_finding *f)
     double warmup = ypi_real(s->m, "warmup");
     double sum = 0;
     size_t slow = ypi_slow_beginning(s->samples, s->count, &later, &fence);
-    if (slow == 0 || !(warmup >= 0) || !isnan(ypi_axis_number(s->kept, ypi_warmup_axes)))
+    if (slow == 0 || (slow == 1 && ypi_is_disturbed(s)) || !(warmup >= 0) ||
+        !isnan(ypi_axis_number(s->kept, ypi_warmup_axes)))
         return false;
     for (size_t i = 0; i < slow; i++)
         sum += s->samples[i];

@@ -22,10 +22,14 @@ static const struct {
             {"precision", ypi_precision_axes}};
 enum { KEYS = sizeof keys / sizeof *keys };
 
+/* What makes a configuration; another precision alone is another figure, not another choice. */
+static const char *const needed[] = {"batch",     "batch_size",   "graphs",     "tile",
+                                     "tile_size", "accumulation", "accumulate", NULL};
+
 /* All in one place; a case that ran out of memory has no measurement, and no place. */
 static double place(const struct ypi_kept *kept)
 {
-    return kept->passed && *ypi_axis_name(kept, varied) != '\0' ? 0 : (double)NAN;
+    return kept->passed && *ypi_axis_name(kept, needed) != '\0' ? 0 : (double)NAN;
 }
 
 /* Pixels where tiles differ in size, else items. */
