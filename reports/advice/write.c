@@ -71,8 +71,8 @@ enum yp_status ypi_advice_write_ini(const cJSON *advice, const char *path)
     const cJSON *entry;
     struct ypi_text text = {0};
     int count = 0;
-    ypi_text_add(&text, "; Recommended configurations: of those measured, the best for each goal.\n"
-                        "; docs/report.md says how they are chosen.\n");
+    ypi_text_add(&text,
+                 "; Recommended configurations: of those measured, the best for each goal.\n");
     cJSON_ArrayForEach(entry, advice)
     {
         const cJSON *configuration = cJSON_GetObjectItemCaseSensitive(entry, "configuration");

@@ -155,6 +155,7 @@ static void run(struct yp_case *t, const char *size, size_t samples)
     yp_ok(t, status);
     const double rate = (double)e.steps * BATCH * ACCUMULATE / e.all;
     yp_value(t, "batches a second", rate / BATCH);
+    yp_value(t, "graphs of an epoch", EPOCH_GRAPHS);
     yp_value(t, "minutes of an epoch", EPOCH_GRAPHS / rate / 60);
     yp_value(t, "utilisation", e.busy / e.all);
     graph_destroy(e.graph);

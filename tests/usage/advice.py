@@ -241,7 +241,7 @@ def plants_of_bottlenecks(d):
     starts = d.bound("fp32", "", 2, 9e10, 1e-6, samples=around(1e-5), threads=2)
     idle = d.of(threads=2, cpu=2.1e-3)
     launching = {"gpu held": 1, "gpu launching": 1.6e-3}
-    yield "bottleneck-data", [loads], [[works], [d.phases(load=1e-3, forward=1.0e-3, backward=0.2e-3)], [waits]]
+    yield "bottleneck-data", [loads], [[works], [d.phases(load=0.4e-3, forward=0.1e-3)], [d.phases(load=1e-3, forward=1.0e-3, backward=0.2e-3)], [waits]]
     yield "bottleneck-synchronisation", [waits], [[works], [loads]]
     yield "bottleneck-synchronisation", [idle], [[d.of(threads=2, cpu=3.9e-3)], [plain], [d.of(threads=2, cpu=2.1e-3,
                                                                                   noise_cause="other processes used 9 %")]]
