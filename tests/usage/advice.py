@@ -209,7 +209,8 @@ def plants_of_samples(d):
     yield "variation-page-faults", [faults], [[plain], [noisy(d.of(**varied()), minor_faults=9000)]]
     yield "variation-few-samples", [few], [[plain], [d.of(samples=[2e-3, 2.001e-3, 2e-3])]]
     yield "variation-drift", [drift], [[plain], [d.of(**varied())]]
-    yield "variation-unexplained", [d.of(**varied())], [[plain], [faults], [drift], [few]]
+    yield "variation-unexplained", [d.of(**varied())], [[plain], [faults], [drift], [few],
+                                                       [d.of(**varied(), noise_cause="a cause that a later version names")]]
     yield "variation-warm-up", [begun], [[plain], [middle]]
     yield "warm-up-short", [begun], [[plain], [middle], [d.of(samples=slow[:1] + slow[2:7])], [d.of(**varied())],
                                      [d.of(samples=slow, axes={"warmup": 1})]]
@@ -446,15 +447,14 @@ def check_hostile(tap, advisor, d, folder):
     plain = d.of(odd, {"batch": 4, odd: odd}, peak=GIB, items=4, phases=[{"name": odd, "seconds": 1e-3}])
     wrong = 0
     for field in [k for k in plain["measurements"][0]]:
-        for value in values:
-            bad = copy.deepcopy(plain)
-            bad["measurements"][0][field] = value
-            done = advisor.run([bad, plain])
-            wrong += done.returncode != 0 or not all(whole_or_odd(a) for a in json.loads(done.stdout))
+        bad = [copy.deepcopy(plain) for _ in values]
+        for document, value in zip(bad, values):
+            document["measurements"][0][field] = value
+        done = advisor.run([*bad, plain])
+        wrong += done.returncode != 0 or not all(whole_or_odd(a) for a in json.loads(done.stdout))
     for member in plain:
-        for value in values:
-            done = advisor.run([{**plain, member: value}, plain])
-            wrong += done.returncode != 0
+        done = advisor.run([*({**plain, member: value} for value in values), plain])
+        wrong += done.returncode != 0
     done = advisor.run([{}, {"measurements": [{}]}, {"measurements": [{"samples": [1, None, "inf"]}]}])
     tap.equal((wrong, done.returncode, json.loads(done.stdout)), (0, 0, []), "odd fields end nothing")
     done = advisor.run([plain, d.of(odd + "2", {"batch": 8, odd: odd}, items=8, samples=around(2.1e-3), peak=2 * GIB)], "--ini",
