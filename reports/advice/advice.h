@@ -23,17 +23,17 @@ void ypi_advisor_take(struct ypi_advisor *advisor, const struct ypi_report_case 
 /* Frees the advisor. An array of {kind, about, text, evidence: [text..], try: [text..]}, the most
  * urgent first, those as urgent by `about`. `kind`: the rule's name, "bottleneck-data", ...;
  * `about`: a case's id, the name of a test, or "" for all of the run. An entry of the kind
- * "recommended" has the object `configuration` {goal: "latency", "throughput" or "training"; test,
- * case; those of tile, batch, accumulation and precision that are axes of the case: as text}.
+ * "recommended-..." has the object `configuration` {goal: "latency", "throughput" or "training";
+ * test, case; those of tile, batch, accumulation and precision that are axes of the case: as text}.
  * Texts are UTF-8 but may hold any other character. Owned by the caller: cJSON_Delete(). */
 cJSON *ypi_advisor_finish(struct ypi_advisor *advisor);
 
 void ypi_advisor_free(struct ypi_advisor *advisor); /* NULL is allowed */
 
 /* The recommended configurations as an ini file that base/options/ini.h reads: a section
- * `[GOAL TEST]` for each, with its keys and, as a comment, its evidence. YP_INVALID where there is
+ * `[GOAL CASE]` for each, with its keys and, as a comment, its evidence. YP_INVALID where there is
  * none to write; YP_IO where the file cannot be written, which then is not there or stays as it
- * was. Both with yp_last_error() set. */
+ * was. "-" is the standard output. Both with yp_last_error() set. */
 enum yp_status ypi_advice_write_ini(const cJSON *advice, const char *path);
 
 /* For a terminal, to the standard output: a sentence, its evidence, what to try, in this order. */

@@ -56,6 +56,10 @@ static void add_section(struct ypi_text *out, const cJSON *entry, const cJSON *c
 static enum yp_status publish(const char *path, const struct ypi_text *text)
 {
     struct ypi_atomic_file file;
+    if (strcmp(path, "-") == 0) {
+        (void)fwrite(text->data, 1, text->length, stdout); /* ypi_flush() tells what failed */
+        return YP_OK;
+    }
     enum yp_status status = ypi_atomic_create(&file, path);
     if (status != YP_OK)
         return status;

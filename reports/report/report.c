@@ -70,7 +70,7 @@ static bool are_named(const struct ypi_report_outputs *o, const struct request *
 /* One output at most may be the standard output. */
 static bool share_no_stream(const struct ypi_report_outputs *o, int argc, char **argv)
 {
-    const char *files[] = {o->trace, o->markdown};
+    const char *files[] = {o->trace, o->markdown, o->ini};
     int count = o->text;
     const char *last = NULL;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -82,8 +82,8 @@ static bool share_no_stream(const struct ypi_report_outputs *o, int argc, char *
     if (count < 2)
         return true;
     ypi_usage_error(argc, argv, ypi_place_of(argc, argv, last),
-                    "two of --text, --markdown - and --trace - would write to the standard output; "
-                    "name files for the others");
+                    "two of --text, --markdown -, --trace - and --config - would write to the "
+                    "standard output; name files for the others");
     return false;
 }
 

@@ -213,6 +213,8 @@ def plants_of_samples(d):
                                                        [d.of(**varied(), noise_cause="a cause that a later version names")]]
     yield "variation-warm-up", [begun], [[plain], [middle]]
     yield "warm-up-short", [begun], [[plain], [middle], [d.of(samples=slow[:1] + slow[2:7])], [d.of(**varied())],
+                                     [d.of(samples=[4e-3 if i % 5 == 0 else x for i, x in enumerate(around(2e-3))])],
+                                     [d.of(samples=around(4e-3, count=12) + around(2e-3, count=8))],
                                      [d.of(samples=slow, axes={"warmup": 1})]]
     yield "undecided-page-faults", [undecided(faults)], [[undecided(plain)]]
     yield "undecided-few-samples", [undecided(few)], [[undecided(plain)]]
@@ -424,6 +426,9 @@ def check_text(tap, advisor, d):
     tap.equal(tries, ["a smaller batch: batch below 8", "accumulation for the same gradient: 8 parts of batch 1",
                       "smaller tiles: tile below 384", "activations computed again in the backward pass instead of kept",
                       "a narrower precision than fp32", "a machine, or an accelerator, with more of it"], "the ladder, in order")
+    ladder["case"]["axes"] = {"mode": "inference", "batch": 8, "precision": "bf16"}
+    _, _, tries = entry("out-of-memory", [ladder])
+    tap.equal(tries, ["a smaller batch: batch below 8", "a machine, or an accelerator, with more of it"], "no gradient in inference")
     ladder["case"]["axes"] = {"mode": "inference", "batch": 1, "precision": "bf16"}
     _, _, tries = entry("out-of-memory", [ladder])
     tap.equal(tries, ["a machine, or an accelerator, with more of it"], "only rungs that the case has")
@@ -484,6 +489,8 @@ def check_ini(tap, advisor, d, folder):
                   "precision = bf16\ndevice = cpu\n[throughput plant.c::mock[tile=256-batch=4-precision=bf16]]\ntest = plant.c::mock\n"
                   "tile = 256\nbatch = 4\nprecision = bf16\ndevice = cpu\n"), "the configurations as an ini file")
     tap.check("; For the least latency of work" in text and text.count("; beside ") == 14, "with their evidence as comments", text)
+    done = advisor.run(tiles, "--text", "--ini", "-")
+    tap.check(text in done.stdout, "the same on the standard output", done)
     done = advisor.run([d.of()], "--ini", path)
     with open(path) as file:
         tap.check(done.returncode == 2 and "not written" in done.stderr and file.read() == text, "nothing to recommend: said, the file stays", done)
