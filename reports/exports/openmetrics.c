@@ -230,10 +230,11 @@ static enum yp_status read_results(struct metrics *m, struct ypi_export *e)
 {
     struct ypi_exported results;
     enum yp_status status = ypi_exported_load(&results, e);
+    struct ypi_documents *documents = ypi_documents_open(e->db);
     for (size_t i = 0; status == YP_OK && i < results.count; i++) {
         if (!results.list[i].newest)
             continue;
-        cJSON *document = ypi_document_of_result(e->db, results.list[i].id, false);
+        cJSON *document = ypi_documents_read(documents, results.list[i].id, false);
         status = document != NULL ? YP_OK : YP_IO;
         m->document = document;
         m->machine = results.list[i].machine;
@@ -242,6 +243,7 @@ static enum yp_status read_results(struct metrics *m, struct ypi_export *e)
         cJSON_Delete(document);
         e->results++;
     }
+    ypi_documents_close(documents);
     ypi_exported_clear(&results);
     return status;
 }

@@ -176,7 +176,7 @@ static char *results_of(const char *directory, const struct ypi_exported_result 
 }
 
 /* Those of one case on one machine, `count` of them. */
-static enum yp_status write_place(const struct ypi_export *e, const char *parent,
+static enum yp_status write_place(struct ypi_documents *documents, const char *parent,
                                   const struct ypi_exported_result *list, size_t count)
 {
     struct ypi_events events;
@@ -184,7 +184,7 @@ static enum yp_status write_place(const struct ypi_export *e, const char *parent
     char *path = results_of(directory, list);
     enum yp_status status = ypi_events_open(&events, path, 0);
     for (size_t i = 0; i < count && status == YP_OK; i++) {
-        cJSON *document = ypi_document_of_result(e->db, list[i].id, true);
+        cJSON *document = ypi_documents_read(documents, list[i].id, true);
         status = document != NULL ? write_result(directory, document) : YP_IO;
         if (document != NULL)
             add_result(&(struct place){.to = &events,
@@ -204,14 +204,16 @@ enum yp_status ypi_export_tensorboard(struct ypi_export *e, const char *director
 {
     struct ypi_exported results;
     enum yp_status status = ypi_exported_load(&results, e);
+    struct ypi_documents *documents = ypi_documents_open(e->db);
     for (size_t i = 0; status == YP_OK && i < results.count;) {
         size_t count = 1;
         while (!results.list[i + count - 1].newest)
             count++;
-        status = write_place(e, directory, &results.list[i], count);
+        status = write_place(documents, directory, &results.list[i], count);
         e->results += (long long)count;
         i += count;
     }
+    ypi_documents_close(documents);
     ypi_exported_clear(&results);
     return status;
 }

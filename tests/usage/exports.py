@@ -18,7 +18,7 @@ from tap import Tap  # noqa: E402
 OK, NOTHING, FILE, USAGE = 0, 1, 3, 4
 DAY, NOON = 86400, 1795435200  # 2026-11-23T12:00Z
 HOSTILE = ['a"b', "back\\slash", "two\nlines", "tab\tand \x1b[31m", "../../out", "/etc/passwd", ".hidden", "é☃𝄞",
-           "</script>", "x" * 4096, "x" * 4095 + "y", "a{b=\"c\"} 1", "# EOF", "perf_a", "perf/a", "perf%2Fa", "perf~a"]
+           "</script>", "x" * 4096, "x" * 4095 + "y", "a{b=\"c\"} 1", "# EOF", "perf_a", "perf/a", "perf%7Ea", "perf~a"]
 
 
 class Place:
