@@ -58,22 +58,18 @@ static const struct command {
      ypi_report_show, false},
     {"report",
      "[RUN...] [-m EXPR] [-k EXPR] [ID...] [--against RUN] [--output FILE.html] [--plots DIR]\n"
-     "      [--trace FILE] [--markdown FILE] [--text] [--config FILE] [--limit SIZE] [-v]\n"
-     "  yieldpoint report --csv FILE [--plots DIR] [--output FILE.html]",
+     "      [--trace FILE] [--markdown FILE] [--text] [--csv FILE] [--limit SIZE] [--config FILE] "
+     "[-v]",
      "what a run came to: what failed, with budgets and the line that runs it again, what changed\n"
      "      since the run before of the same machine, or --against RUN, what passed, and advice; "
-     "runs "
-     "are\n"
-     "      named as for compare, the newest is meant else; --output: one HTML page; --plots: SVG "
-     "and\n"
-     "      PNG; --trace: for Perfetto; --markdown: for a merge request, 60,000 characters at "
-     "most;\n"
-     "      --text: on a terminal, which is the default; --config: recommended configurations as "
-     "an\n"
-     "      ini file, within --limit 16G of memory; -: the standard output; --csv: plots of a "
-     "table "
-     "with\n"
-     "      the columns of `history export --columns tile-sweep` or model-sweep",
+     "runs\n"
+     "      are named as for compare, the newest is meant else; --output: one page that needs no\n"
+     "      network; --plots: SVG and PNG files; --trace: for Perfetto; --markdown: for a merge\n"
+     "      request, 60,000 characters at most; --text: on a terminal, the default; -: the "
+     "standard\n"
+     "      output; --csv: a table of tile-sweep or model-sweep, plotted too, also without a "
+     "history;\n"
+     "      --config: recommended configurations as an ini file, of at most --limit 16G",
      ypi_report_command, false},
     {"budgets",
      "[-m EXPR] [-k EXPR] [ID...] [--new] [--suggest] [--error 1%] [--write FILE]\n"

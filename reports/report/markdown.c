@@ -369,6 +369,8 @@ enum yp_status ypi_markdown_finish(struct ypi_markdown *m, const cJSON *advice)
 
 void ypi_markdown_drop(struct ypi_markdown *m)
 {
+    if (m == NULL)
+        return;
     free(ypi_text_take(&m->text));
     free(m);
 }

@@ -24,5 +24,5 @@ void ypi_markdown_take(struct ypi_markdown *markdown, const struct ypi_report_ca
  * `advice`: an array of {text, evidence, try} or NULL. YP_IO with yp_last_error() set. */
 enum yp_status ypi_markdown_finish(struct ypi_markdown *markdown, const cJSON *advice);
 
-/* Frees it and writes nothing. */
+/* Frees it and writes nothing; NULL is allowed. */
 void ypi_markdown_drop(struct ypi_markdown *markdown);

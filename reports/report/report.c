@@ -3,8 +3,6 @@
 #include "base/text/output.h"
 #include "base/text/text.h"
 #include "reports/content/content.h"
-#include "reports/page/page.h"
-#include "reports/plots/plots.h"
 #include "reports/report/consumers.h"
 #include "reports/reports.h"
 
@@ -18,8 +16,6 @@ struct request {
     int word_count;
     struct ypi_content_request what; /* with room for all words in both lists */
     struct ypi_report_outputs outputs;
-    uint64_t limit;  /* bytes; 0: not given */
-    const char *csv; /* read instead of a history; NULL: not given */
 };
 
 /* -- the command line ------------------------------------------------------------------------ */
@@ -47,104 +43,115 @@ static void sort_words(struct request *r, sqlite3 *db)
     }
 }
 
+/* Each time it is given, one more. */
+static char *read_table(void *values, const struct ypi_option *option, const char *text)
+{
+    struct request *r = values;
+    (void)option;
+    if (*text == '\0')
+        return ypi_strdup("a file's name");
+    r->outputs.tables[r->outputs.table_count++] = text;
+    return NULL;
+}
+
 #define WORD(member) .kind = YPI_OPTION_WORD, .offset = offsetof(struct request, member)
 
-/* A file or directory that was given must have a name. */
-static bool is_named(const char *option, const char *word, int argc, char **argv)
+static const struct ypi_option options[] = {
+    {.letter = 'm', WORD(what.selection.mark)},
+    {.letter = 'k', WORD(what.selection.keyword)},
+    {"against", WORD(what.against)},
+    {"output", WORD(outputs.page)},
+    {"plots", WORD(outputs.plots)},
+    {"trace", WORD(outputs.trace)},
+    {"markdown", WORD(outputs.markdown)},
+    {"text", .kind = YPI_OPTION_FLAG, .offset = offsetof(struct request, outputs.text)},
+    {"csv", .kind = YPI_OPTION_OWN, .value = "", .read = read_table},
+    {"config", WORD(outputs.configuration)},
+    {"limit", .kind = YPI_OPTION_BYTES, .offset = offsetof(struct request, outputs.memory_limit)},
+    {"history", WORD(file)},
+    YPI_STORE_VERBOSE,
+    YPI_OPTIONS_END,
+};
+
+/* An output of the command line. */
+struct place {
+    const char *option, *path; /* NULL: not asked for */
+    bool stream;               /* may be "-" */
+};
+
+enum { PLACES = 5 };
+
+static void list_places(struct place out[PLACES], const struct ypi_report_outputs *o)
 {
-    if (word == NULL || *word != '\0')
-        return true;
-    ypi_usage_error(argc, argv, ypi_place_of(argc, argv, word), "%s: a name is wanted", option);
-    return false;
+    const struct place all[PLACES] = {{"--output", o->page, false},
+                                      {"--plots", o->plots, false},
+                                      {"--config", o->configuration, false},
+                                      {"--trace", o->trace, true},
+                                      {"--markdown", o->markdown, true}};
+    memcpy(out, all, sizeof all);
 }
 
-static bool are_named(const struct ypi_report_outputs *o, const struct request *r, int argc,
-                      char **argv)
+/* What is wrong with outputs together, at which of them; the caller frees. NULL: nothing is. */
+static char *clash(const struct ypi_report_outputs *o, const char **at)
 {
-    return is_named("--output", o->page, argc, argv) && is_named("--plots", o->plots, argc, argv) &&
-           is_named("--trace", o->trace, argc, argv) &&
-           is_named("--markdown", o->markdown, argc, argv) &&
-           is_named("--config", o->ini, argc, argv) && is_named("--csv", r->csv, argc, argv);
-}
-
-/* One output at most may be the standard output. */
-static bool share_no_stream(const struct ypi_report_outputs *o, int argc, char **argv)
-{
-    const char *files[] = {o->trace, o->markdown, o->ini};
-    int count = o->text;
-    const char *last = NULL;
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        if (files[i] != NULL && strcmp(files[i], "-") == 0) {
-            count++;
-            last = files[i];
-        }
+    struct place all[PLACES];
+    const char *stream = o->text ? "--text" : NULL;
+    list_places(all, o);
+    for (int i = 0; i < PLACES; i++) {
+        const char *path = *at = all[i].path;
+        if (path == NULL)
+            continue;
+        const bool is_stream = strcmp(path, "-") == 0;
+        if (*path == '\0' || (is_stream && !all[i].stream))
+            return ypi_format("%s: the name of a file or a directory is wanted%s", all[i].option,
+                              all[i].stream ? ", or -" : "");
+        if (is_stream && stream != NULL)
+            return ypi_format("%s and %s would both write to the standard output; name a file for "
+                              "one of them",
+                              stream, all[i].option);
+        if (is_stream)
+            stream = all[i].option;
+        for (int k = 0; k < i; k++)
+            if (all[k].path != NULL && strcmp(all[k].path, path) == 0)
+                return ypi_format("%s and %s would both write to %s", all[k].option, all[i].option,
+                                  path);
     }
-    if (count < 2)
-        return true;
-    ypi_usage_error(argc, argv, ypi_place_of(argc, argv, last),
-                    "two of --text, --markdown -, --trace - and --config - would write to the "
-                    "standard output; name files for the others");
-    return false;
+    return NULL;
 }
 
-/* A table has no runs, cases or samples: what needs them is refused. */
-static bool fits_a_table(const struct request *r, int argc, char **argv)
+static bool any(const struct ypi_report_outputs *o)
 {
-    const struct ypi_report_outputs *o = &r->outputs;
-    const char *other = NULL;
-    if (r->word_count > 0)
-        other = r->words[0];
-    else if (r->what.selection.mark != NULL || r->what.selection.keyword != NULL)
-        other = r->what.selection.mark != NULL ? "-m" : "-k";
-    else if (r->what.against != NULL || r->file != NULL)
-        other = r->what.against != NULL ? "--against" : "--history";
-    else if (o->trace != NULL || o->markdown != NULL)
-        other = o->trace != NULL ? "--trace" : "--markdown";
-    else if (o->ini != NULL || o->text || r->limit > 0)
-        other = o->ini != NULL ? "--config" : o->text ? "--text" : "--limit";
-    if (other == NULL && (o->plots != NULL || o->page != NULL))
-        return true;
-    const int place = ypi_place_of(argc, argv, r->csv);
-    if (other == NULL)
-        ypi_usage_error(argc, argv, place, "--csv: say where to, by --plots DIR or --output FILE");
-    else
-        ypi_usage_error(argc, argv, place,
-                        "--csv reads a table instead of a history: it goes with --plots and "
-                        "--output, not with %s",
-                        other);
-    return false;
+    return o->page || o->plots || o->trace || o->markdown || o->configuration || o->text;
 }
 
 static bool read_request(struct request *r, int argc, char **argv)
 {
-    static const struct ypi_option options[] = {
-        {.letter = 'm', WORD(what.selection.mark)},
-        {.letter = 'k', WORD(what.selection.keyword)},
-        {"against", WORD(what.against)},
-        {"output", WORD(outputs.page)},
-        {"plots", WORD(outputs.plots)},
-        {"trace", WORD(outputs.trace)},
-        {"markdown", WORD(outputs.markdown)},
-        {"config", WORD(outputs.ini)},
-        {"limit", .kind = YPI_OPTION_BYTES, .offset = offsetof(struct request, limit)},
-        {"text", .kind = YPI_OPTION_FLAG, .offset = offsetof(struct request, outputs.text)},
-        {"csv", WORD(csv)},
-        {"history", WORD(file)},
-        YPI_STORE_VERBOSE,
-        YPI_OPTIONS_END,
-    };
     const struct ypi_arguments arguments = {
         .options = options, .values = r, .words = r->words, .word_count = &r->word_count};
-    struct ypi_report_outputs *o = &r->outputs;
-    if (!ypi_arguments_read(&arguments, argc, argv) || !are_named(o, r, argc, argv))
+    const char *at = NULL;
+    if (!ypi_arguments_read(&arguments, argc, argv))
         return false;
-    o->limit = (double)r->limit;
-    if (r->csv != NULL)
-        return fits_a_table(r, argc, argv);
-    const bool any = o->page != NULL || o->plots != NULL || o->trace != NULL ||
-                     o->markdown != NULL || o->ini != NULL;
-    o->text = o->text || !any;
-    return share_no_stream(o, argc, argv);
+    const bool plotted = r->outputs.plots != NULL || r->outputs.page != NULL;
+    char *wrong = clash(&r->outputs, &at);
+    if (wrong == NULL && r->outputs.table_count > 0 && !plotted) {
+        at = r->outputs.tables[0];
+        wrong =
+            ypi_strdup("--csv: its rows are plotted, so --plots DIR or --output FILE is wanted");
+    }
+    if (wrong != NULL)
+        ypi_usage_error(argc, argv, ypi_place_of(argc, argv, at), "%s", wrong);
+    free(wrong);
+    r->outputs.text = r->outputs.text || !any(&r->outputs);
+    return wrong == NULL;
+}
+
+/* Whether tables alone are to be plotted: nothing is asked for that a history has. */
+static bool is_without_history(const struct request *r)
+{
+    const struct ypi_report_outputs *o = &r->outputs;
+    return o->table_count > 0 && r->word_count == 0 && r->file == NULL && r->what.against == NULL &&
+           r->what.selection.mark == NULL && r->what.selection.keyword == NULL && !o->text &&
+           o->markdown == NULL && o->trace == NULL && o->configuration == NULL;
 }
 
 /* -- the pass -------------------------------------------------------------------------------- */
@@ -164,16 +171,26 @@ static enum yp_status give_all(struct ypi_consumers *to, struct ypi_content *con
 static int write_all(const struct request *r, struct ypi_content *content)
 {
     struct ypi_consumers *to = ypi_consumers_create(&r->outputs, content);
+    int code = YPI_COMMAND_OK;
     if (to == NULL)
         return ypi_file_error();
-    int code = YPI_COMMAND_OK;
-    const bool whole = give_all(to, content) == YP_OK;
-    if (!whole)
+    if (give_all(to, content) == YP_OK) {
+        code = ypi_consumers_finish(to);
+    } else {
         code = ypi_file_error();
-    if (ypi_consumers_finish(to, whole) != YP_OK && whole)
-        code = ypi_file_error();
+        ypi_consumers_drop(to);
+    }
     const int flushed = ypi_flush();
     return code != YPI_COMMAND_OK ? code : flushed;
+}
+
+static int report_tables(const struct request *r)
+{
+    cJSON *none = cJSON_CreateArray();
+    struct ypi_content content = {.history = "", .runs = none};
+    int code = write_all(r, &content);
+    cJSON_Delete(none);
+    return code;
 }
 
 static int report(const struct request *r, sqlite3 *db)
@@ -196,54 +213,31 @@ static int report(const struct request *r, sqlite3 *db)
     return code;
 }
 
-/* -- a table ----------------------------------------------------------------------------------- */
-
-static int report_table(const struct request *r)
+static int report_history(struct request *r)
 {
-    struct ypi_plots *plots = ypi_plots_create();
-    if (ypi_plots_take_csv(plots, r->csv) != YP_OK) {
-        ypi_plots_free(plots);
+    sqlite3 *db = ypi_store_open(r->file);
+    if (db == NULL)
         return ypi_file_error();
-    }
-    struct ypi_plot_list *list = ypi_plots_finish(plots);
-    int code = YPI_COMMAND_OK;
-    if (list->count == 0) {
-        fprintf(stderr, "yieldpoint: %s has no row that can be drawn\n", r->csv);
-        code = YPI_COMMAND_NOTHING;
-    } else {
-        cJSON *runs = cJSON_CreateArray();
-        const struct ypi_content none = {.history = r->csv, .runs = runs};
-        struct ypi_page *page = r->outputs.page ? ypi_page_create(r->outputs.page, &none) : NULL;
-        if ((r->outputs.page != NULL && page == NULL) ||
-            (page != NULL && ypi_page_finish(page, list, NULL) != YP_OK))
-            code = ypi_file_error();
-        if (r->outputs.plots != NULL && ypi_plots_write(list, r->outputs.plots) != YP_OK)
-            code = ypi_file_error();
-        cJSON_Delete(runs);
-    }
-    ypi_plot_list_free(list);
+    sort_words(r, db);
+    int code = report(r, db);
+    sqlite3_close(db);
     return code;
 }
 
 int ypi_report_command(int argc, char **argv)
 {
     struct request r = {0};
-    r.words = ypi_calloc((size_t)argc + 1, sizeof *r.words);
-    r.what.runs = ypi_calloc((size_t)argc + 1, sizeof *r.what.runs);
-    r.what.selection.ids = ypi_calloc((size_t)argc + 1, sizeof *r.what.selection.ids);
+    const size_t most = (size_t)argc + 1;
+    r.words = ypi_calloc(most, sizeof *r.words);
+    r.what.runs = ypi_calloc(most, sizeof *r.what.runs);
+    r.what.selection.ids = ypi_calloc(most, sizeof *r.what.selection.ids);
+    r.outputs.tables = ypi_calloc(most, sizeof *r.outputs.tables);
     int code = YPI_COMMAND_USAGE;
-    const bool right = read_request(&r, argc, argv);
-    if (right && r.csv != NULL) {
-        code = report_table(&r);
-    } else if (right) {
-        sqlite3 *db = ypi_store_open(r.file);
-        if (db != NULL)
-            sort_words(&r, db);
-        code = db != NULL ? report(&r, db) : ypi_file_error();
-        sqlite3_close(db);
-    }
+    if (read_request(&r, argc, argv))
+        code = is_without_history(&r) ? report_tables(&r) : report_history(&r);
     free((void *)r.words);
     free((void *)r.what.runs);
     free((void *)r.what.selection.ids);
+    free((void *)r.outputs.tables);
     return code;
 }

@@ -1,6 +1,7 @@
 #include "reports/report/text.h"
 
 #include "base/text/text.h"
+#include "reports/advice/advice.h"
 #include "reports/format.h"
 #include "reports/report/chart.h"
 #include "reports/report/lines.h"
@@ -152,14 +153,9 @@ static void put_waiting(const struct ypi_report_text *t, const struct waiting *w
     put_text(&line, 0);
 }
 
-/* Prints the cases of a test, now that the longest bar is known. */
-static void put_test(struct ypi_report_text *t)
+static void clear_test(struct ypi_report_text *t)
 {
-    double most = 0;
-    for (size_t i = 0; i < t->count; i++)
-        most = fmax(most, t->list[i].height);
     for (size_t i = 0; i < t->count; i++) {
-        put_waiting(t, &t->list[i], most);
         free(t->list[i].id);
         free(t->list[i].figure);
         free(t->list[i].past);
@@ -169,6 +165,17 @@ static void put_test(struct ypi_report_text *t)
     t->list = NULL;
     t->test = NULL;
     t->count = 0;
+}
+
+/* Prints the cases of a test, now that the longest bar is known. */
+static void put_test(struct ypi_report_text *t)
+{
+    double most = 0;
+    for (size_t i = 0; i < t->count; i++)
+        most = fmax(most, t->list[i].height);
+    for (size_t i = 0; i < t->count; i++)
+        put_waiting(t, &t->list[i], most);
+    clear_test(t);
 }
 
 /* The medians of a measurement, oldest first. */
@@ -254,7 +261,14 @@ void ypi_report_text_take(struct ypi_report_text *t, const struct ypi_report_cas
         put_whole(one, document);
 }
 
-void ypi_report_text_finish(struct ypi_report_text *t)
+void ypi_report_text_drop(struct ypi_report_text *t)
+{
+    if (t != NULL)
+        clear_test(t);
+    free(t);
+}
+
+void ypi_report_text_finish(struct ypi_report_text *t, const cJSON *advice)
 {
     struct ypi_text line = {0};
     put_test(t);
@@ -265,8 +279,12 @@ void ypi_report_text_finish(struct ypi_report_text *t)
         (void)ypi_put_line(t->content->gone[i], 0);
         putchar('\n');
     }
+    if (cJSON_GetArraySize(advice) > 0) {
+        puts("\nadvice");
+        ypi_advice_print(advice);
+    }
     putchar('\n');
     ypi_add_counts(&line, t->content);
     put_text(&line, 0);
-    free(t);
+    ypi_report_text_drop(t);
 }

@@ -14,5 +14,7 @@ struct ypi_report_text *ypi_report_text_create(const struct ypi_content *content
 /* One case, in the order of the content. */
 void ypi_report_text_take(struct ypi_report_text *text, const struct ypi_report_case *one,
                           const cJSON *document);
-/* Prints what is left and frees it. */
-void ypi_report_text_finish(struct ypi_report_text *text);
+/* Prints what is left, the advice (an array as of ypi_advisor_finish(), or NULL) and, as the last
+ * line, the counts; and frees it. */
+void ypi_report_text_finish(struct ypi_report_text *text, const cJSON *advice);
+void ypi_report_text_drop(struct ypi_report_text *text); /* frees it; NULL is allowed */
