@@ -348,6 +348,64 @@ def exits(t, cli, suite):
         t.check(done.code == 0 and "1 passed" in done.out, "two outputs in one pass", done)
 
 
+TABLE = """mode,tile_size,batch_size,device,forward_time_ms,total_time_ms,peak_memory_mb
+inference,64,1,cpu,10.0,10.0,100
+inference,64,2,cpu,19.0,19.0,180
+inference,128,1,cpu,41.0,41.0,390
+inference,128,2,cpu,80.0,80.0,700
+"""
+
+
+def outputs(t, cli, suite):
+    """All of them in one pass, each whole or not at all."""
+    with planted(suite) as history:
+        folder = os.path.dirname(history.path)
+        cases = [history.maker.case("plan/sweep.c::work", i) for i in range(1, 6)]
+        history.run(cases)
+        history.run(cases, failed={cases[1]})
+        history.save()
+
+        def path(name):
+            return os.path.join(folder, name)
+
+        def read(name):
+            with open(path(name), encoding="utf-8") as file:
+                return file.read()
+
+        where = ["--output", path("page.html"), "--plots", path("plots"), "--trace", path("trace.json")]
+        done = run(cli, "report", *where, "--markdown", path("report.md"), "--text", "--history", history.path)
+        t.check(done.code == 0 and done.err == "", "page, plots, trace, Markdown and text in one pass", done)
+        page = read("page.html")
+        t.equal([case for case in cases if case not in page], [], "the page has every case")
+        t.check(any(e.get("ph") == "X" for e in json.loads(read("trace.json"))["traceEvents"]), "the trace has events")
+        t.check(any(name.endswith(".svg") for name in os.listdir(path("plots"))), "there are plots", os.listdir(folder))
+        t.check("1 failed" in read("report.md") and "1 failed" in done.out, "Markdown and text are there too", done)
+        done = run(cli, "report", "--trace", "-", "--history", history.path)
+        t.check(done.code == 0 and "traceEvents" in json.loads(done.out), "a trace on the standard output is nothing else",
+                done)
+        with open(path("table.csv"), "w", encoding="utf-8") as file:
+            file.write(TABLE)
+        done = run(cli, "report", "--csv", path("table.csv"), "--plots", path("tables"), cwd=folder)
+        t.check(done.code == 0 and len(os.listdir(path("tables"))) >= 4, "a table alone is plotted without a history", done)
+        with open(path("broken.csv"), "w", encoding="utf-8") as file:
+            file.write(TABLE + "inference,many,1,cpu,1,1,1\n")
+        before = page
+        done = run(cli, "report", "--csv", path("broken.csv"), "--output", path("page.html"), "--history", history.path)
+        t.check(done.code == 3 and "broken.csv:6" in done.err, "a table with a bad cell: exit 3, file and line", done)
+        t.check(read("page.html") == before, "and the page that was there stays", done)
+        done = run(cli, "report", "--config", path("none.ini"), "--history", history.path)
+        t.check(done.code == 1 and not os.path.exists(path("none.ini")), "nothing to recommend: exit 1 and no file", done)
+        for name, words in [("two outputs in one file", ["--output", "x", "--trace", "x"]),
+                            ("two outputs on one stream", ["--trace", "-", "--markdown", "-"]),
+                            ("a page on the standard output", ["--output", "-"]),
+                            ("a table that nothing plots", ["--csv", path("table.csv"), "--text"]),
+                            ("a limit that is no size", ["--limit", "much"])]:
+            done = run(cli, "report", *words, "--history", history.path)
+            t.check(done.code == 4 and done.out == "" and "^" in done.err, f"{name}: exit 4", done)
+        done = run(cli, "report", "--output", "/nowhere/p.html", "--markdown", path("late.md"), "--history", history.path)
+        t.check(done.code == 3 and not os.path.exists(path("late.md")), "a page that cannot be made: nothing is written", done)
+
+
 def charts(t, cli, suite):
     with planted(suite) as history:
         cases = [history.maker.case("plan/bars.c::work", i) for i in (1, 2)]
@@ -368,7 +426,7 @@ def charts(t, cli, suite):
 def main(cli, suite):
     t = Tap()
     for name, check in (("changes", changes), ("figures", figures), ("bases", bases), ("cut", cut), ("hostile", hostile),
-                        ("exits", exits), ("charts", charts)):
+                        ("exits", exits), ("outputs", outputs), ("charts", charts)):
         t.run(name, check, t, cli, suite)
     t.done()
 
