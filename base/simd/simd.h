@@ -17,7 +17,7 @@
 
 /* Attributes of the functions of each set. */
 #define YPI_TARGET_BASELINE
-#define YPI_TARGET_AVX2 __attribute__((target("avx2,fma")))
+#define YPI_TARGET_AVX2 __attribute__((target("avx2,fma,f16c")))
 #define YPI_TARGET_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")))
 #define YPI_TARGET_AVX512_BF16 \
     __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma")))

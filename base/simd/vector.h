@@ -13,7 +13,7 @@
  * VF is a vector of floats, VI one of 32-bit integers, VD the doubles of half a VF, V_MASK names
  * some lanes. V_MIN(a, b) is a < b ? a : b, V_MAX(a, b) is a > b ? a : b, V_ABOVE_0(v, a, b) is
  * v > 0 ? a : b, V_SUM(v) the sum of all lanes, V_LOAD_BF16(p) of as many uint16_t, the upper
- * halves of floats. Only what is used is here.
+ * halves of floats, V_LOAD_FP16(p) of IEEE 754's binary16. Only what is used is here.
  */
 #define V_NAME_OF_(name, suffix) name##_##suffix
 #define V_NAME_OF(name, suffix) V_NAME_OF_(name, suffix)
@@ -37,6 +37,7 @@
 #define V_LOAD_BF16(p) \
     _mm512_castsi512_ps(_mm512_slli_epi32( \
         _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p))), 16))
+#define V_LOAD_FP16(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 /* The first n <= lanes; what is not of them loads as 0, and is neither read nor written. */
 #define V_FIRST(n) ((__mmask16)((1u << (n)) - 1))
 #define V_LOAD_MASKED(p, mask) _mm512_maskz_loadu_ps(mask, p)
@@ -98,6 +99,7 @@ YPI_TARGET_AVX2 static inline float ypi_sum8(__m256 v)
 #define V_LOAD_BF16(p) \
     _mm256_castsi256_ps(_mm256_slli_epi32( \
         _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p))), 16))
+#define V_LOAD_FP16(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 #define V_FIRST(n) \
     _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
 #define V_LOAD_MASKED(p, mask) _mm256_maskload_ps(p, mask)
@@ -164,6 +166,20 @@ static inline ypi_float4 ypi_load_bf16_4(const uint16_t *p)
     return (ypi_float4)bits;
 }
 
+static inline ypi_float4 ypi_load_fp16_4(const uint16_t *p)
+{
+    ypi_float4 v;
+    for (int i = 0; i < 4; i++) {
+        const uint32_t size = p[i] & 0x7fffU, over = size < 0x7c00U ? 112U << 23 : 224U << 23;
+        const uint32_t bits = (size << 13) + over, sign = (uint32_t)(p[i] & 0x8000U) << 16;
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        value = size < 0x400U ? (float)size * 0x1p-24F : value;
+        v[i] = sign != 0 ? -value : value;
+    }
+    return v;
+}
+
 static inline void ypi_store4(float *p, ypi_float4 v, size_t lanes)
 {
     for (size_t i = 0; i < lanes; i++)
@@ -196,6 +212,7 @@ static inline bool ypi_not_finite4(ypi_float4 v)
 #define V_SET(x) ((ypi_float4){x, x, x, x})
 #define V_LOAD(p) ypi_load4(p, 4)
 #define V_LOAD_BF16(p) ypi_load_bf16_4(p)
+#define V_LOAD_FP16(p) ypi_load_fp16_4(p)
 #define V_STORE(p, v) \
     do { \
         ypi_float4 stored_ = (v); \

@@ -13,6 +13,7 @@
 #undef V_LOAD
 #undef V_STORE
 #undef V_LOAD_BF16
+#undef V_LOAD_FP16
 #undef V_FIRST
 #undef V_LOAD_MASKED
 #undef V_STORE_MASKED

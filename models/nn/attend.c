@@ -102,34 +102,36 @@ struct nn_head nn_head_at(float *work, size_t queries, size_t keys, size_t e)
     return s;
 }
 
-NN_LOOPS gather_loops(bool bf16, const void *from, size_t t, size_t e, size_t stride,
+NN_LOOPS gather_loops(enum nn_type type, const void *from, size_t t, size_t e, size_t stride,
                       float *restrict to)
 {
     for (size_t i = 0; i < t; i++)
         for (size_t k = 0; k < e; k++)
-            to[i * e + k] = nn_get(from, i * stride + k, bf16);
+            to[i * e + k] = nn_get(from, i * stride + k, type);
 }
 NN_TYPED_KERNEL(gather, (const void *from, size_t t, size_t e, size_t stride, float *to),
                 (from, t, e, stride, to))
 
-NN_LOOPS scatter_loops(bool bf16, const float *from, size_t t, size_t e, size_t stride,
+NN_LOOPS scatter_loops(enum nn_type type, const float *from, size_t t, size_t e, size_t stride,
                        void *restrict to)
 {
     for (size_t i = 0; i < t; i++)
         for (size_t k = 0; k < e; k++)
-            nn_put(to, i * stride + k, from[i * e + k], bf16);
+            nn_put(to, i * stride + k, from[i * e + k], type);
 }
 NN_TYPED_KERNEL(scatter, (const float *from, size_t t, size_t e, size_t stride, void *to),
                 (from, t, e, stride, to))
 
-void nn_head_gather(const void *from, bool bf16, size_t n, size_t e, size_t stride, float *to)
+void nn_head_gather(const void *from, enum nn_type type, size_t n, size_t e, size_t stride,
+                    float *to)
 {
-    best_gather(bf16)(from, n, e, stride, to);
+    best_gather(type)(from, n, e, stride, to);
 }
 
-void nn_head_scatter(const float *from, size_t n, size_t e, size_t stride, bool bf16, void *to)
+void nn_head_scatter(const float *from, size_t n, size_t e, size_t stride, enum nn_type type,
+                     void *to)
 {
-    best_scatter(bf16)(from, n, e, stride, to);
+    best_scatter(type)(from, n, e, stride, to);
 }
 
 /* The transpose of x (keys, e), in rows `step` apart: 16 by 16, so that both sides' lines are in

@@ -9,6 +9,8 @@
  *     ds = p (dy v^T - sum p dy v^T) / sqrt(e),  dq = ds k,  dk = ds^T q. */
 #pragma once
 
+#include "models/nn/types.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -29,7 +31,9 @@ struct nn_head nn_head_at(float *work, size_t queries, size_t keys, size_t e);
 void nn_head_forward(const struct nn_head *s);
 void nn_head_vjp(const struct nn_head *s);
 
-/* Between a head's dense rows (n, e) and those of an array of float or bf16, `stride` elements
+/* Between a head's dense rows (n, e) and those of an array of float or 16 bits, `stride` elements
  * apart. */
-void nn_head_gather(const void *from, bool bf16, size_t n, size_t e, size_t stride, float *to);
-void nn_head_scatter(const float *from, size_t n, size_t e, size_t stride, bool bf16, void *to);
+void nn_head_gather(const void *from, enum nn_type type, size_t n, size_t e, size_t stride,
+                    float *to);
+void nn_head_scatter(const float *from, size_t n, size_t e, size_t stride, enum nn_type type,
+                     void *to);

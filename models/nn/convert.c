@@ -3,12 +3,12 @@
 #include "models/nn/fast.h"
 #include "models/nn/types.h"
 
-NN_LOOPS widen_loops(const uint16_t *bf16, size_t n, float *restrict out)
+NN_LOOPS widen_loops(enum nn_type type, const void *values, size_t n, float *restrict out)
 {
     for (size_t i = 0; i < n; i++)
-        out[i] = nn_from_bf16(bf16[i]);
+        out[i] = nn_get(values, i, type);
 }
-NN_KERNEL(widen, (const uint16_t *bf16, size_t n, float *out), (bf16, n, out))
+NN_TYPED_KERNEL(widen, (const void *values, size_t n, float *out), (values, n, out))
 
 NN_LOOPS widen_int8_loops(const int8_t *small, size_t n, float *restrict out)
 {
@@ -17,12 +17,12 @@ NN_LOOPS widen_int8_loops(const int8_t *small, size_t n, float *restrict out)
 }
 NN_KERNEL(widen_int8, (const int8_t *small, size_t n, float *out), (small, n, out))
 
-NN_LOOPS narrow_loops(const float *value, size_t n, uint16_t *restrict out)
+NN_LOOPS narrow_loops(enum nn_type type, const float *value, size_t n, void *restrict out)
 {
     for (size_t i = 0; i < n; i++)
-        out[i] = nn_to_bf16(value[i]);
+        nn_put(out, i, value[i], type);
 }
-NN_KERNEL(narrow, (const float *value, size_t n, uint16_t *out), (value, n, out))
+NN_TYPED_KERNEL(narrow, (const float *value, size_t n, void *out), (value, n, out))
 
 NN_LOOPS round_bf16_loops(const float *value, size_t n, float *out)
 {
@@ -38,11 +38,11 @@ NN_LOOPS round_fp16_loops(const float *value, size_t n, float *out)
 }
 NN_KERNEL(round_fp16, (const float *value, size_t n, float *out), (value, n, out))
 
-void nn_widen(const uint16_t *bf16, size_t count, float *out)
+void nn_widen(const void *values, enum nn_type type, size_t count, float *out)
 {
-    widen_kernel *kernel = best_widen();
+    widen_kernel *kernel = best_widen(type);
     NN_PARALLEL_FOR(count > NN_FEW * NN_CHUNK, at, count, NN_CHUNK,
-                    kernel(bf16 + at, nn_least(NN_CHUNK, count - at), out + at));
+                    kernel(nn_from(values, at, type), nn_least(NN_CHUNK, count - at), out + at));
 }
 
 void nn_widen_int8(const int8_t *small, size_t count, float *out)
@@ -52,11 +52,11 @@ void nn_widen_int8(const int8_t *small, size_t count, float *out)
                     kernel(small + at, nn_least(NN_CHUNK, count - at), out + at));
 }
 
-void nn_narrow(const float *value, size_t count, uint16_t *out)
+void nn_narrow(const float *value, size_t count, enum nn_type type, void *out)
 {
-    narrow_kernel *kernel = best_narrow();
+    narrow_kernel *kernel = best_narrow(type);
     NN_PARALLEL_FOR(count > NN_FEW * NN_CHUNK, at, count, NN_CHUNK,
-                    kernel(value + at, nn_least(NN_CHUNK, count - at), out + at));
+                    kernel(value + at, nn_least(NN_CHUNK, count - at), nn_from(out, at, type)));
 }
 
 void nn_round_bf16(const float *value, size_t count, float *out)

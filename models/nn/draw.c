@@ -54,14 +54,17 @@ void nn_draw_offsets(const struct nn_operator *op, const struct nn_shape *shape,
 
 float nn_round(double value, enum nn_type type)
 {
-    return type == NN_BFLOAT16 ? nn_from_bf16(nn_to_bf16((float)value)) : (float)value;
+    return type == NN_BFLOAT16  ? nn_from_bf16(nn_to_bf16((float)value))
+           : type == NN_FLOAT16 ? nn_as_fp16((float)value)
+                                : (float)value;
 }
 
 void nn_store(void *to, enum nn_type type, size_t i, double value)
 {
     switch (type) {
     case NN_BFLOAT16:
-        ((uint16_t *)to)[i] = nn_to_bf16((float)value);
+    case NN_FLOAT16:
+        nn_put(to, i, (float)value, type);
         break;
     case NN_UINT8:
         ((uint8_t *)to)[i] = (uint8_t)value;
@@ -82,6 +85,5 @@ void nn_store(void *to, enum nn_type type, size_t i, double value)
 
 float nn_load(const void *from, enum nn_type type, size_t i)
 {
-    return type == NN_BFLOAT16 ? nn_from_bf16(((const uint16_t *)from)[i])
-                               : ((const float *)from)[i];
+    return nn_get(from, i, type);
 }

@@ -12,9 +12,9 @@ double nn_draw(const struct nn_operator *op, const struct nn_shape *shape,
 void nn_draw_offsets(const struct nn_operator *op, const struct nn_shape *shape,
                      const struct nn_domain *domain, int32_t *values, size_t count);
 
-/* The nearest number that the type has, float or bf16. */
+/* The nearest number that the type has, float or 16 bits. */
 float nn_round(double value, enum nn_type type);
 
-/* Element i of an array of the type; reading is of float and bf16 alone. */
+/* Element i of an array of the type; reading is of float and 16 bits alone. */
 void nn_store(void *to, enum nn_type type, size_t i, double value);
 float nn_load(const void *from, enum nn_type type, size_t i);

@@ -7,13 +7,13 @@
 
 enum { WORDS = 1024 }; /* that are made at once */
 
-NN_LOOPS keep_loops(bool bf16, const void *x, const uint32_t *word, uint32_t least, float factor,
-                    size_t n, bool add, void *y)
+NN_LOOPS keep_loops(enum nn_type type, const void *x, const uint32_t *word, uint32_t least,
+                    float factor, size_t n, bool add, void *y)
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        const float value = nn_get(x, i, bf16) * (word[i] >= least ? factor : 0);
-        nn_put(y, i, add ? nn_get(y, i, bf16) + value : value, bf16);
+        const float value = nn_get(x, i, type) * (word[i] >= least ? factor : 0);
+        nn_put(y, i, add ? nn_get(y, i, type) + value : value, type);
     }
 }
 NN_TYPED_KERNEL(keep,
@@ -29,13 +29,13 @@ enum yp_status nn_check_drop(const char *op, const struct nn_drop *drop)
                         drop->rate);
 }
 
-void nn_drop_row(const struct nn_drop *drop, size_t row, size_t place, bool bf16, const void *x,
-                 size_t n, bool add, void *y)
+void nn_drop_row(const struct nn_drop *drop, size_t row, size_t place, enum nn_type type,
+                 const void *x, size_t n, bool add, void *y)
 {
     const uint32_t least = nn_drop_threshold(drop);
     const float factor = (float)(1 / (1 - drop->rate));
     const struct ypi_stream stream = nn_drop_stream(drop, row);
-    keep_kernel *keep = best_keep(bf16);
+    keep_kernel *keep = best_keep(type);
     uint32_t word[WORDS];
     if (drop->whole) {
         ypi_random_words(YPI_LEVEL_AUTO, stream, 0, 1, word);
@@ -46,6 +46,6 @@ void nn_drop_row(const struct nn_drop *drop, size_t row, size_t place, bool bf16
         const size_t some = nn_least(WORDS, n - at);
         if (!drop->whole)
             ypi_random_words(YPI_LEVEL_AUTO, stream, place + at, some, word);
-        keep(nn_from(x, at, bf16), word, least, factor, some, add, nn_from(y, at, bf16));
+        keep(nn_from(x, at, type), word, least, factor, some, add, nn_from(y, at, type));
     }
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/random/philox.h"
+#include "models/nn/types.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +47,5 @@ enum yp_status nn_check_drop(const char *op, const struct nn_drop *drop);
 
 /* y (n), the elements of a row from `place` on, become x times their factors, or these are added; y
  * may be x. A NaN stays one where the factor is 0, too. */
-void nn_drop_row(const struct nn_drop *drop, size_t row, size_t place, bool bf16, const void *x,
-                 size_t n, bool add, void *y);
+void nn_drop_row(const struct nn_drop *drop, size_t row, size_t place, enum nn_type type,
+                 const void *x, size_t n, bool add, void *y);

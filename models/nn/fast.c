@@ -12,28 +12,29 @@ size_t nn_columns_bytes(size_t n, size_t c)
     return nn_chunks(n, nn_rows(c, NN_CHUNK)) * c * sizeof(double);
 }
 
-NN_LOOPS columns_loops(bool bf16, const void *x, size_t rows, size_t c, double *restrict sum)
+NN_LOOPS columns_loops(enum nn_type type, const void *x, size_t rows, size_t c,
+                       double *restrict sum)
 {
     for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < c; k++)
-            sum[k] += (double)nn_get(x, i * c + k, bf16);
+            sum[k] += (double)nn_get(x, i * c + k, type);
 }
 NN_TYPED_KERNEL(columns, (const void *x, size_t rows, size_t c, double *sum), (x, rows, c, sum))
 
-void nn_columns(const void *x, bool bf16, size_t n, size_t c, double *sums)
+void nn_columns(const void *x, enum nn_type type, size_t n, size_t c, double *sums)
 {
-    columns_kernel *kernel = best_columns(bf16);
+    columns_kernel *kernel = best_columns(type);
     size_t rows = nn_rows(c, NN_CHUNK), chunks = nn_chunks(n, rows);
     memset(sums, 0, chunks * c * sizeof *sums);
     NN_PARALLEL_FOR(
         chunks > NN_FEW, i, chunks, 1,
-        kernel(nn_from(x, i * rows * c, bf16), nn_least(rows, n - i * rows), c, sums + i * c));
+        kernel(nn_from(x, i * rows * c, type), nn_least(rows, n - i * rows), c, sums + i * c));
     nn_merge(sums, chunks, c);
 }
 
-void nn_add_columns(const void *x, bool bf16, size_t rows, size_t c, double *sums)
+void nn_add_columns(const void *x, enum nn_type type, size_t rows, size_t c, double *sums)
 {
-    best_columns(bf16)(x, rows, c, sums);
+    best_columns(type)(x, rows, c, sums);
 }
 
 void nn_put_sums(const struct nn_call *call, int i, const double *sums, size_t count)
@@ -43,39 +44,39 @@ void nn_put_sums(const struct nn_call *call, int i, const double *sums, size_t c
         to[k] = (float)(sums[k] + (nn_adds(call, i) ? (double)to[k] : 0));
 }
 
-void nn_bias_vjp(const struct nn_call *call, int i, const void *dy, bool bf16, size_t n, size_t c,
-                 double *sums)
+void nn_bias_vjp(const struct nn_call *call, int i, const void *dy, enum nn_type type, size_t n,
+                 size_t c, double *sums)
 {
     if (call->gradient[i] != NULL)
-        nn_columns(dy, bf16, n, c, sums);
+        nn_columns(dy, type, n, c, sums);
     nn_put_sums(call, i, sums, c);
 }
 
-NN_LOOPS relu_loops(bool bf16, void *y, size_t n)
+NN_LOOPS relu_loops(enum nn_type type, void *y, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        float value = nn_get(y, i, bf16);
-        nn_put(y, i, value < 0 ? 0 : value, bf16);
+        float value = nn_get(y, i, type);
+        nn_put(y, i, value < 0 ? 0 : value, type);
     }
 }
 NN_TYPED_KERNEL(relu, (void *y, size_t n), (y, n))
 
-NN_LOOPS gelu_loops(bool bf16, void *y, size_t n)
+NN_LOOPS gelu_loops(enum nn_type type, void *y, size_t n)
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        float value = nn_get(y, i, bf16);
-        nn_put(y, i, value * nn_normal_below(value), bf16);
+        float value = nn_get(y, i, type);
+        nn_put(y, i, value * nn_normal_below(value), type);
     }
 }
 NN_TYPED_KERNEL(gelu, (void *y, size_t n), (y, n))
 
-void nn_activate(enum nn_activation how, void *y, bool bf16, size_t n)
+void nn_activate(enum nn_activation how, void *y, enum nn_type type, size_t n)
 {
-    relu_kernel *kernel = how == NN_GELU ? best_gelu(bf16) : best_relu(bf16);
+    relu_kernel *kernel = how == NN_GELU ? best_gelu(type) : best_relu(type);
     n = how != NN_AS_IT_IS ? n : 0;
     NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
-                    kernel(nn_from(y, at, bf16), nn_least(NN_CHUNK, n - at)));
+                    kernel(nn_from(y, at, type), nn_least(NN_CHUNK, n - at)));
 }
 
 enum yp_status nn_activation_vjp(const struct nn_call *call, enum nn_activation how, float *z,
@@ -104,19 +105,19 @@ void nn_copy(const void *from, size_t bytes, void *to)
         memcpy((char *)to + at, (const char *)from + at, nn_least(CHUNK_BYTES, bytes - at)));
 }
 
-NN_LOOPS more_loops(bool bf16, const void *from, size_t n, void *restrict to)
+NN_LOOPS more_loops(enum nn_type type, const void *from, size_t n, void *restrict to)
 {
     for (size_t i = 0; i < n; i++)
-        nn_put(to, i, nn_get(to, i, bf16) + nn_get(from, i, bf16), bf16);
+        nn_put(to, i, nn_get(to, i, type) + nn_get(from, i, type), type);
 }
 NN_TYPED_KERNEL(more, (const void *from, size_t n, void *to), (from, n, to))
 
-void nn_add_to(const void *from, bool bf16, size_t n, void *to)
+void nn_add_to(const void *from, enum nn_type type, size_t n, void *to)
 {
-    more_kernel *kernel = best_more(bf16);
+    more_kernel *kernel = best_more(type);
     NN_PARALLEL_FOR(
         n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
-        kernel(nn_from(from, at, bf16), nn_least(NN_CHUNK, n - at), nn_from(to, at, bf16)));
+        kernel(nn_from(from, at, type), nn_least(NN_CHUNK, n - at), nn_from(to, at, type)));
 }
 
 enum yp_status nn_check_indices(const char *op, const char *tensor, const int32_t *index,

@@ -31,77 +31,76 @@
 #define NN_AT(name) static name##_kernel *const name##_at_baseline = name##_baseline;
 #endif
 
-/* The same from NAME_loops(bool bf16, ...), for arrays of float and of bf16: best_NAME(bf16). */
+/* The same from NAME_loops(enum nn_type type, ...), for arrays of float, bf16 and fp16:
+ * best_NAME(type). */
 #define NN_TYPED_KERNEL(name, parameters, arguments) \
-    NN_LOOPS name##_float_loops parameters \
-    { \
-        name##_loops(false, NN_UNWRAPPED arguments); \
-    } \
-    NN_LOOPS name##_bf16_loops parameters \
-    { \
-        name##_loops(true, NN_UNWRAPPED arguments); \
-    } \
-    NN_KERNEL(name##_float, parameters, arguments) \
-    NN_KERNEL(name##_bf16, parameters, arguments) \
+    NN_KERNEL_OF_TYPE(name##_float, name, NN_FLOAT, parameters, arguments) \
+    NN_KERNEL_OF_TYPE(name##_bf16, name, NN_BFLOAT16, parameters, arguments) \
+    NN_KERNEL_OF_TYPE(name##_fp16, name, NN_FLOAT16, parameters, arguments) \
     typedef name##_float_kernel name##_kernel; \
-    static name##_kernel *best_##name(bool bf16) \
+    static name##_kernel *best_##name(enum nn_type type) \
     { \
-        return bf16 ? best_##name##_bf16() : best_##name##_float(); \
+        return type == NN_BFLOAT16  ? best_##name##_bf16() \
+               : type == NN_FLOAT16 ? best_##name##_fp16() \
+                                    : best_##name##_float(); \
     }
+#define NN_KERNEL_OF_TYPE(name, of, type, parameters, arguments) \
+    NN_LOOPS name##_loops parameters \
+    { \
+        of##_loops(type, NN_UNWRAPPED arguments); \
+    } \
+    NN_KERNEL(name, parameters, arguments)
 #define NN_UNWRAPPED(...) __VA_ARGS__
 
-/* The functions of versions in fp32 and bf16, from forward_in() and vjp_in() with bool bf16. */
-#define NN_BOTH_TYPES \
-    static enum yp_status forward(const struct nn_call *call) \
+/* The functions of versions in fp32, bf16 and fp16, from forward_in() and vjp_in() with enum
+ * nn_type type. */
+#define NN_EACH_TYPE \
+    NN_PASSES_OF_TYPE(forward, vjp, NN_FLOAT) \
+    NN_PASSES_OF_TYPE(forward_bf16, vjp_bf16, NN_BFLOAT16) \
+    NN_PASSES_OF_TYPE(forward_fp16, vjp_fp16, NN_FLOAT16)
+#define NN_PASSES_OF_TYPE(forward_, vjp_, type) \
+    static enum yp_status forward_(const struct nn_call *call) \
     { \
-        return forward_in(call, false); \
+        return forward_in(call, type); \
     } \
-    static enum yp_status forward_bf16(const struct nn_call *call) \
+    static enum yp_status vjp_(const struct nn_call *call) \
     { \
-        return forward_in(call, true); \
-    } \
-    static enum yp_status vjp(const struct nn_call *call) \
-    { \
-        return vjp_in(call, false); \
-    } \
-    static enum yp_status vjp_bf16(const struct nn_call *call) \
-    { \
-        return vjp_in(call, true); \
+        return vjp_in(call, type); \
     }
 
 /* Those functions of an operator x (n) -> y (n), element by element, in chunks: from the typed
  * kernels values(x, n, y) and slopes(x, dy, n, add, dx). */
 #define NN_LINE_FUNCTION \
-    static enum yp_status forward_in(const struct nn_call *call, bool bf16) \
+    static enum yp_status forward_in(const struct nn_call *call, enum nn_type type) \
     { \
-        values_kernel *kernel = best_values(bf16); \
+        values_kernel *kernel = best_values(type); \
         size_t n = call->shape->size[N]; \
         NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK, \
-                        kernel(nn_from(call->value[X], at, bf16), nn_least(NN_CHUNK, n - at), \
-                               nn_from(call->value[Y], at, bf16))); \
+                        kernel(nn_from(call->value[X], at, type), nn_least(NN_CHUNK, n - at), \
+                               nn_from(call->value[Y], at, type))); \
         return YP_OK; \
     } \
-    static enum yp_status vjp_in(const struct nn_call *call, bool bf16) \
+    static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type) \
     { \
-        slopes_kernel *kernel = best_slopes(bf16); \
+        slopes_kernel *kernel = best_slopes(type); \
         size_t n = call->gradient[X] != NULL ? call->shape->size[N] : 0; \
         NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK, \
-                        kernel(nn_from(call->value[X], at, bf16), \
-                               nn_from(call->gradient[Y], at, bf16), nn_least(NN_CHUNK, n - at), \
-                               nn_adds(call, X), nn_from(call->gradient[X], at, bf16))); \
+                        kernel(nn_from(call->value[X], at, type), \
+                               nn_from(call->gradient[Y], at, type), nn_least(NN_CHUNK, n - at), \
+                               nn_adds(call, X), nn_from(call->gradient[X], at, type))); \
         return YP_OK; \
     } \
-    NN_BOTH_TYPES
+    NN_EACH_TYPE
 
-/* work() and work_bf16() from work_in() with bool bf16. */
-#define NN_BOTH_WORKS \
-    static size_t work(const struct nn_shape *shape) \
+/* work(), work_bf16() and work_fp16() from work_in() with enum nn_type type. */
+#define NN_EACH_WORK \
+    NN_WORK_OF_TYPE(work, NN_FLOAT) \
+    NN_WORK_OF_TYPE(work_bf16, NN_BFLOAT16) \
+    NN_WORK_OF_TYPE(work_fp16, NN_FLOAT16)
+#define NN_WORK_OF_TYPE(name, type) \
+    static size_t name(const struct nn_shape *shape) \
     { \
-        return work_in(shape, false); \
-    } \
-    static size_t work_bf16(const struct nn_shape *shape) \
-    { \
-        return work_in(shape, true); \
+        return work_in(shape, type); \
     }
 
 #define NN_CHUNK ((size_t)8192) /* elements: 32 KiB */
@@ -172,13 +171,13 @@ static inline void nn_merge(double *sums, size_t chunks, size_t width)
             sums[k] += sums[i * width + k];
 }
 
-/* Column sums of x (n, c), of bf16 if `bf16`: bytes of workspace, and sums (chunks, c), the totals
+/* Column sums of x (n, c), of that type: bytes of workspace, and sums (chunks, c), the totals
  * first. */
 size_t nn_columns_bytes(size_t n, size_t c);
-void nn_columns(const void *x, bool bf16, size_t n, size_t c, double *sums);
+void nn_columns(const void *x, enum nn_type type, size_t n, size_t c, double *sums);
 
 /* Adds the column sums of x (rows, c) to sums (c), by the calling thread. */
-void nn_add_columns(const void *x, bool bf16, size_t rows, size_t c, double *sums);
+void nn_add_columns(const void *x, enum nn_type type, size_t rows, size_t c, double *sums);
 
 /* The gradient of tensor i (count), unless it is not wanted, becomes these sums, or they are added.
  */
@@ -186,22 +185,22 @@ void nn_put_sums(const struct nn_call *call, int i, const double *sums, size_t c
 
 /* The gradient of a bias (c), tensor i of the call, unless it is not wanted: the column sums of dy
  * (n, c). `sums` has nn_columns_bytes(). */
-void nn_bias_vjp(const struct nn_call *call, int i, const void *dy, bool bf16, size_t n, size_t c,
-                 double *sums);
+void nn_bias_vjp(const struct nn_call *call, int i, const void *dy, enum nn_type type, size_t n,
+                 size_t c, double *sums);
 
 /* What an operator may do to its results at once: its setting "activation". The functions are those
  * of nn_relu and nn_gelu. */
 enum nn_activation { NN_AS_IT_IS, NN_RELU, NN_GELU };
 
 /* y (n) in place. */
-void nn_activate(enum nn_activation how, void *y, bool bf16, size_t n);
+void nn_activate(enum nn_activation how, void *y, enum nn_type type, size_t n);
 /* dz (n) of dy, z being the results before. */
 enum yp_status nn_activation_vjp(const struct nn_call *call, enum nn_activation how, float *z,
                                  float *dy, size_t n, float *dz);
 
 void nn_zero(void *out, size_t bytes);
 void nn_copy(const void *from, size_t bytes, void *to);
-void nn_add_to(const void *from, bool bf16, size_t n, void *to); /* to (n) += from */
+void nn_add_to(const void *from, enum nn_type type, size_t n, void *to); /* to (n) += from */
 
 /* YP_INVALID, naming operator and tensor, unless all of index (count) are from 0 to below - 1. */
 enum yp_status nn_check_indices(const char *op, const char *tensor, const int32_t *index,

@@ -18,15 +18,17 @@
  * - fp32: sqrt(K) 2^-24 to K 2^-24 for the plain loops; blocked sums of fast versions stay below;
  * - bf16: inputs hold 8 bits, but were rounded before: products of two are exact in float and sums
  *   are float's, so that the bound is fp32's; results stored in bf16 are rounded once more, 2^-9,
- * by both sides;
+ *   by both sides;
  *   A version that rounds what it makes on the way, as products of products do, says so:
  * `rounding`;
+ * - fp16: as bf16, with 11 bits, 2^-12; below 2^-14 all numbers are 2^-24 apart;
  * - int8: as bf16; integer products and sums are exact, scales are float.
  * A tensor of one number may be right by luck in plain float: it is held to the worst tensor's
  * plain error. */
 #pragma once
 
 #include "models/nn/table.h"
+#include "models/nn/types.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,17 +54,6 @@ enum nn_role {
     NN_SAVED,     /* written by forward for the vjp, as normalisers are; no cotangent */
 };
 
-/* Elements in memory. What is not a real number has the same type in every version. */
-enum nn_type {
-    NN_REAL = 0, /* of a declaration: as the version says, double of the oracle */
-    NN_DOUBLE,
-    NN_FLOAT,
-    NN_BFLOAT16, /* the upper half of a float */
-    NN_UINT8,
-    NN_SINT8,
-    NN_INT32,
-};
-
 size_t nn_type_bytes(enum nn_type type); /* of one element; 0 for NN_REAL */
 
 /* Where inputs are drawn from. Of real numbers: 0 everywhere is a bell around 0, variance 1. */
@@ -79,8 +70,8 @@ struct nn_domain {
     char below; /* a letter of dims, for indices; 0: high counts */
     double gap; /* of NN_BELL: what is drawn is this much farther from 0, beside a kink there */
     /* In a shape that is `lifted`: the first element of each row, whose other elements are quarters
-     * from -2 to 2. Products of such rows have a large number in common, and float holds them
-     * exactly. 0: drawn as ever. */
+     * from -2 to 2; in fp16 at most 2^15. Products of such rows have a large number in common, and
+     * float holds them exactly. 0: drawn as ever. */
     double lift;
 };
 
@@ -143,7 +134,7 @@ typedef enum yp_status nn_fast(const struct nn_call *call);
  * one. */
 typedef size_t nn_bytes(const struct nn_shape *shape);
 
-enum nn_precision { NN_FP32, NN_BF16, NN_INT8, NN_PRECISIONS };
+enum nn_precision { NN_FP32, NN_BF16, NN_FP16, NN_INT8, NN_PRECISIONS };
 
 /* A fast version. Those of one device and precision stand with the fastest first: the first one
  * whose instruction set the process may use is taken. Choosing among instruction sets within one
@@ -159,8 +150,9 @@ struct nn_version {
      * use call->work. */
     nn_bytes *prepared;
     nn_fast *prepare;
-    /* Types in memory, a letter a tensor in their order: 'f' float, 'b' bf16, and the declared type
-     * of an integer tensor whatever stands there. NULL: all float. */
+    /* Types in memory, a letter a tensor in their order: 'f' float, 'b' the 16 bits of the
+     * precision, bf16 or fp16, and the declared type of an integer tensor whatever stands there.
+     * NULL: all float. */
     const char *types, *gradients;
     double multiple; /* of plain float's error that is allowed; 0: 3 */
     /* By tensor that it writes, as value or as gradient: of what it makes on the way, relative;
@@ -216,7 +208,7 @@ const struct nn_version *nn_version(const struct nn_operator *op, const char *de
 /* The versions that run on it: "cuda" where its memory is not the host's, else "cpu". */
 const char *nn_device_kind(const struct yp_device *device);
 
-const char *nn_precision_name(enum nn_precision precision); /* "fp32", "bf16", "int8" */
+const char *nn_precision_name(enum nn_precision precision); /* "fp32", "bf16", "fp16", "int8" */
 bool nn_precision_from_name(const char *name, enum nn_precision *precision);
 
 /* NN_FORWARD for an operator without a vjp, as an optimiser's step is; else NN_VJP. */

@@ -7,7 +7,7 @@
 const struct nn_operator *const nn_operators[] = {NN_OPERATORS(ENTRY) NULL};
 
 static const char *const precision_names[NN_PRECISIONS] = {
-    [NN_FP32] = "fp32", [NN_BF16] = "bf16", [NN_INT8] = "int8"};
+    [NN_FP32] = "fp32", [NN_BF16] = "bf16", [NN_FP16] = "fp16", [NN_INT8] = "int8"};
 
 const char *nn_precision_name(enum nn_precision precision)
 {
@@ -110,27 +110,29 @@ size_t nn_count(const struct nn_operator *op, const struct nn_tensor *tensor,
 size_t nn_type_bytes(enum nn_type type)
 {
     static const size_t bytes[] = {
-        [NN_REAL] = 0,  [NN_DOUBLE] = 8, [NN_FLOAT] = 4, [NN_BFLOAT16] = 2,
-        [NN_UINT8] = 1, [NN_SINT8] = 1,  [NN_INT32] = 4};
+        [NN_REAL] = 0,    [NN_DOUBLE] = 8, [NN_FLOAT] = 4, [NN_BFLOAT16] = 2,
+        [NN_FLOAT16] = 2, [NN_UINT8] = 1,  [NN_SINT8] = 1, [NN_INT32] = 4};
     return bytes[type];
 }
 
-static enum nn_type type_of(const char *letters, int i)
+static enum nn_type type_of(const struct nn_version *version, const char *letters, int i)
 {
-    return letters != NULL && letters[i] == 'b' ? NN_BFLOAT16 : NN_FLOAT;
+    return letters == NULL || letters[i] != 'b' ? NN_FLOAT
+           : version->precision == NN_FP16      ? NN_FLOAT16
+                                                : NN_BFLOAT16;
 }
 
 enum nn_type nn_value_type(const struct nn_operator *op, const struct nn_version *version, int i)
 {
     if (op->tensors[i].type != NN_REAL)
         return op->tensors[i].type;
-    return version == NULL ? NN_DOUBLE : type_of(version->types, i);
+    return version == NULL ? NN_DOUBLE : type_of(version, version->types, i);
 }
 
 enum nn_type nn_gradient_type(const struct nn_operator *op, const struct nn_version *version, int i)
 {
     (void)op;
-    return version == NULL ? NN_DOUBLE : type_of(version->gradients, i);
+    return version == NULL ? NN_DOUBLE : type_of(version, version->gradients, i);
 }
 
 double nn_bytes_moved(const struct nn_operator *op, const struct nn_shape *shape, enum nn_pass pass,

@@ -21,16 +21,16 @@ size_t nn_activated_bytes(const struct nn_shape *shape, size_t n)
     return shape->setting[NN_ACTIVATION] > 0 ? 2 * nn_aligned(n * sizeof(float)) : 0;
 }
 
-enum yp_status nn_activated_vjp(const struct nn_call *call, int y, bool bf16, size_t n,
+enum yp_status nn_activated_vjp(const struct nn_call *call, int y, enum nn_type type, size_t n,
                                 nn_typed *forward, nn_typed *vjp)
 {
     const enum nn_activation how = (enum nn_activation)call->shape->setting[NN_ACTIVATION];
     if (how == NN_AS_IT_IS)
-        return vjp(call, bf16);
-    if (bf16)
-        return yp_set_error(YP_UNSUPPORTED,
-                            "gradient of a convolution in bf16: activation is %d: must be 0, none",
-                            (int)how);
+        return vjp(call, type);
+    if (nn_16_bits(type))
+        return yp_set_error(
+            YP_UNSUPPORTED,
+            "gradient of a convolution in 16 bits: activation is %d: must be 0, none", (int)how);
     struct nn_shape shape = *call->shape;
     struct nn_call before = *call;
     const size_t bytes = nn_aligned(n * sizeof(float));
@@ -40,11 +40,11 @@ enum yp_status nn_activated_vjp(const struct nn_call *call, int y, bool bf16, si
     before.shape = &shape;
     before.work = work + 2 * bytes;
     before.value[y] = z;
-    enum yp_status status = forward(&before, false);
+    enum yp_status status = forward(&before, NN_FLOAT);
     if (status == YP_OK)
         status = nn_activation_vjp(call, how, z, call->gradient[y], n, dz);
     before.gradient[y] = dz;
-    return status == YP_OK ? vjp(&before, false) : status;
+    return status == YP_OK ? vjp(&before, NN_FLOAT) : status;
 }
 
 /* Whether the image is its patches already. */
@@ -78,7 +78,7 @@ static ptrdiff_t inside(size_t point, const struct nn_patches *g, size_t count, 
 
 static void gather_line(const struct nn_patches *g, const char *image, size_t line, char *rows)
 {
-    const size_t pixel = g->c * nn_width(g->bf16), row = g->s * pixel;
+    const size_t pixel = g->c * nn_width(g->type), row = g->s * pixel;
     const char *of = image + line / g->p * g->h * g->w * pixel;
     size_t first, last, from, to;
     ptrdiff_t up = inside(line % g->p, g, g->r, g->h, &first, &last);
@@ -99,9 +99,9 @@ static const void *gather(const struct nn_patches *g, const void *image, size_t 
 {
     const size_t width = g->q * width_of(g);
     if (is_matrix(g))
-        return nn_from(image, line * width, g->bf16);
+        return nn_from(image, line * width, g->type);
     NN_PARALLEL_FOR(lines * width > NN_FEW * NN_CHUNK, i, lines, 1,
-                    gather_line(g, image, line + i, nn_from(rows, i * width, g->bf16)));
+                    gather_line(g, image, line + i, nn_from(rows, i * width, g->type)));
     return rows;
 }
 
@@ -157,7 +157,7 @@ static void scatter(const struct nn_patches *g, const float *rows, size_t line, 
 
 static enum nn_type type_of(const struct nn_patches *g)
 {
-    return g->bf16 ? NN_BFLOAT16 : NN_FLOAT;
+    return g->type;
 }
 
 static struct nn_gemm grid_product(const struct nn_patches *g, size_t lines, const void *rows,
@@ -202,10 +202,10 @@ static size_t image_floats(const struct nn_patches *g)
     return g->h * g->w * g->c;
 }
 
-/* Of one image in bf16, sums in float. */
+/* Of one image in 16 bits, sums in float. */
 static size_t sums_bytes(const struct nn_patches *g)
 {
-    return g->bf16 && !is_matrix(g) ? nn_aligned(image_floats(g) * sizeof(float)) : 0;
+    return nn_16_bits(g->type) && !is_matrix(g) ? nn_aligned(image_floats(g) * sizeof(float)) : 0;
 }
 
 /* What of one image, if sums are apart, or of all is made at once. */
@@ -253,10 +253,10 @@ enum yp_status nn_patches_to_grid(const struct nn_patches *g, const void *image,
         const size_t lines = nn_least(step, all - line);
         const void *rows = gather(g, image, line, lines, work);
         const struct nn_gemm gemm = grid_product(g, lines, rows, weights, bias, add,
-                                                 nn_from(grid, line * g->q * g->g, g->bf16));
+                                                 nn_from(grid, line * g->q * g->g, g->type));
         status = nn_gemm(&gemm, (char *)work + rows_bytes(g));
-        nn_activate(add ? NN_AS_IT_IS : g->activation, nn_from(grid, line * g->q * g->g, g->bf16),
-                    g->bf16, lines * g->q * g->g);
+        nn_activate(add ? NN_AS_IT_IS : g->activation, nn_from(grid, line * g->q * g->g, g->type),
+                    g->type, lines * g->q * g->g);
     }
     return status;
 }
@@ -278,7 +278,7 @@ static enum yp_status add_parts(const struct nn_patches *g, const void *grid, co
     for (size_t line = 0; line < all && status == YP_OK; line += step) {
         const size_t lines = nn_least(step, all - line);
         const struct nn_gemm gemm = image_product(
-            g, lines, nn_from(grid, line * g->q * g->g, g->bf16), weights, NULL, false, work);
+            g, lines, nn_from(grid, line * g->q * g->g, g->type), weights, NULL, false, work);
         status = nn_gemm(&gemm, (char *)work + rows_bytes(g));
         if (status == YP_OK)
             scatter(g, work, line, lines, sums);
@@ -307,16 +307,16 @@ enum yp_status nn_patches_to_image(const struct nn_patches *g, const void *grid,
     if (is_matrix(g))
         return to_matrix(g, grid, weights, bias, add, image, work);
     for (size_t i = 0; i < g->b && status == YP_OK; i += part.b) {
-        void *to = nn_from(image, i * image_floats(g), g->bf16);
-        float *sums = g->bf16 ? work : to;
+        void *to = nn_from(image, i * image_floats(g), g->type);
+        float *sums = nn_16_bits(g->type) ? work : to;
         if (!add)
             start(&part, bias, sums);
-        else if (g->bf16)
-            nn_widen(to, image_floats(g), sums);
-        status = add_parts(&part, nn_from(grid, i * g->p * g->q * g->g, g->bf16), weights, sums,
+        else if (nn_16_bits(g->type))
+            nn_widen(to, g->type, image_floats(g), sums);
+        status = add_parts(&part, nn_from(grid, i * g->p * g->q * g->g, g->type), weights, sums,
                            (char *)work + sums_bytes(g));
-        if (g->bf16)
-            nn_narrow(sums, image_floats(g), to);
+        if (nn_16_bits(g->type))
+            nn_narrow(sums, image_floats(g), g->type, to);
     }
     return status;
 }
@@ -330,7 +330,7 @@ enum yp_status nn_patches_to_weights(const struct nn_patches *g, const void *ima
         const size_t lines = nn_least(step, all - line);
         const void *rows = gather(g, image, line, lines, work);
         const struct nn_gemm gemm = weights_product(
-            g, lines, rows, nn_from(grid, line * g->q * g->g, g->bf16), add || line > 0, weights);
+            g, lines, rows, nn_from(grid, line * g->q * g->g, g->type), add || line > 0, weights);
         status = nn_gemm(&gemm, (char *)work + rows_bytes(g));
     }
     return status;

@@ -1,5 +1,5 @@
-/* Convolutions as matrix products with patches of images (im2col), in float or bf16 on the CPU: the
- * way for every shape, and what faster ways for some shapes are compared with.
+/* Convolutions as matrix products with patches of images (im2col), in float or 16 bits on the CPU:
+ * the way for every shape, and what faster ways for some shapes are compared with.
  *
  * An image (b, h, w, c) and a grid (b, p, q, g): grid point (i, j) stands beside the image's pixels
  * (i stride - pad + u, j stride - pad + v) for u < r, v < s, those outside of it being 0. Its patch
@@ -14,7 +14,8 @@ struct nn_patches {
     size_t b, h, w, p, q, r, s;
     size_t c, g; /* channels of the image, and of the grid */
     size_t stride, pad;
-    bool bf16; /* image, grid and weights; sums, bias and the gradient of weights are float */
+    enum nn_type
+        type; /* image, grid and weights; sums, bias and the gradient of weights are float */
     enum nn_activation activation;
 };
 
@@ -40,12 +41,12 @@ static inline struct nn_patches nn_patches_of(const struct nn_shape *shape, size
 }
 
 /* The vector-Jacobian product of an operator with this activation of its n results, tensor y, from
- * its own without one: it makes the results before again, in float; in bf16 it refuses, since these
- * and their gradient would be rounded on the way. Bytes are those of its workspace, 0 without an
- * activation, beside those of `forward` and `vjp`. */
-typedef enum yp_status nn_typed(const struct nn_call *call, bool bf16);
+ * its own without one: it makes the results before again, in float; in 16 bits it refuses, since
+ * these and their gradient would be rounded on the way. Bytes are those of its workspace, 0 without
+ * an activation, beside those of `forward` and `vjp`. */
+typedef enum yp_status nn_typed(const struct nn_call *call, enum nn_type type);
 size_t nn_activated_bytes(const struct nn_shape *shape, size_t n);
-enum yp_status nn_activated_vjp(const struct nn_call *call, int y, bool bf16, size_t n,
+enum yp_status nn_activated_vjp(const struct nn_call *call, int y, enum nn_type type, size_t n,
                                 nn_typed *forward, nn_typed *vjp);
 
 /* Plain loops go over all taps of all grid points, `at` from 0 to b p q r s - 1: whether tap `at`

@@ -110,14 +110,18 @@ static char *staged(const struct nn_point *p, const void *place)
     return p->staging + ((const char *)place - p->there);
 }
 
-/* Element k of a tensor that is lifted: a multiple of 1/4 beside `lift`. */
-static double lifted(const struct nn_point *p, int i, size_t k, struct ypi_seed *state)
+/* Element k of a tensor that is lifted: a multiple of 1/4 beside `lift`, as far as the type goes.
+ */
+static double lifted(const struct nn_point *p, int i, size_t k, enum nn_type type,
+                     struct ypi_seed *state)
 {
+    const double most = type == NN_FLOAT16 ? 0x1p15 : INFINITY;
     static const struct nn_domain whole = {NN_WHOLE, .low = -8, .high = 8};
     const struct nn_tensor *tensor = &p->op->tensors[i];
     char letter = tensor->dims[strlen(tensor->dims) - 1];
     size_t width = p->shape->size[strchr(p->op->dims, letter) - p->op->dims];
-    return k % width == 0 ? tensor->domain.lift : nn_draw(p->op, p->shape, &whole, state) / 4;
+    return k % width == 0 ? fmin(tensor->domain.lift, most)
+                          : nn_draw(p->op, p->shape, &whole, state) / 4;
 }
 
 /* A tensor's values, or its cotangents, to all three. */
@@ -138,7 +142,7 @@ static void fill(struct nn_point *p, int i, bool cotangents, uint64_t seed)
     if (oracle == NULL || plain == NULL)
         return;
     for (size_t k = 0; k < nn_count(p->op, tensor, p->shape); k++) {
-        double value = lift ? lifted(p, i, k, &state)
+        double value = lift ? lifted(p, i, k, type, &state)
                             : nn_draw(p->op, p->shape, cotangents ? &any : &tensor->domain, &state);
         if (tensor->type == NN_REAL) {
             value = (double)nn_round(value, type);
@@ -228,11 +232,11 @@ void nn_point_plain(struct nn_point *p, enum nn_pass pass)
     (pass == NN_VJP ? p->op->oracle_vjp : p->op->oracle)(&p->oracle);
     (pass == NN_VJP ? p->op->plain_vjp : p->op->plain)(&p->plain);
     for (int i = 0; i < nn_tensors(p->op); i++) {
-        if (!nn_point_written(p, pass, i) || written_type(p, pass, i) != NN_BFLOAT16)
+        if (!nn_point_written(p, pass, i) || !nn_16_bits(written_type(p, pass, i)))
             continue;
         float *plain = pass == NN_VJP ? p->plain.gradient[i] : p->plain.value[i];
         for (size_t k = 0; k < nn_count(p->op, &p->op->tensors[i], p->shape); k++)
-            plain[k] = nn_round((double)plain[k], NN_BFLOAT16);
+            plain[k] = nn_round((double)plain[k], written_type(p, pass, i));
     }
 }
 

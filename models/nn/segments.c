@@ -34,21 +34,22 @@ static size_t row_of(const int32_t *order, size_t k)
 }
 
 /* y = weight sum, added to what is there with `add`. */
-NN_LOOPS put_loops(bool bf16, const float *sum, size_t c, float weight, bool add, void *restrict y)
+NN_LOOPS put_loops(enum nn_type type, const float *sum, size_t c, float weight, bool add,
+                   void *restrict y)
 {
     for (size_t i = 0; i < c; i++)
-        nn_put(y, i, weight * sum[i] + (add ? nn_get(y, i, bf16) : 0), bf16);
+        nn_put(y, i, weight * sum[i] + (add ? nn_get(y, i, type) : 0), type);
 }
 NN_TYPED_KERNEL(put, (const float *sum, size_t c, float weight, bool add, void *y),
                 (sum, c, weight, add, y))
 
-NN_LOOPS copies_loops(bool bf16, const void *y, const int32_t *order, size_t begin, size_t end,
-                      size_t c, float weight, bool add, void *restrict x)
+NN_LOOPS copies_loops(enum nn_type type, const void *y, const int32_t *order, size_t begin,
+                      size_t end, size_t c, float weight, bool add, void *restrict x)
 {
     for (size_t k = begin; k < end; k++) {
-        void *row = nn_from(x, row_of(order, k) * c, bf16);
+        void *row = nn_from(x, row_of(order, k) * c, type);
         for (size_t i = 0; i < c; i++)
-            nn_put(row, i, weight * nn_get(y, i, bf16) + (add ? nn_get(row, i, bf16) : 0), bf16);
+            nn_put(row, i, weight * nn_get(y, i, type) + (add ? nn_get(row, i, type) : 0), type);
     }
 }
 NN_TYPED_KERNEL(copies,
@@ -67,14 +68,14 @@ static float weight_of(const struct nn_segments *s, size_t i)
     return s->mean && rows > 0 ? s->factor / (float)rows : s->factor;
 }
 
-void nn_segment_sums(const struct nn_segments *s, const void *x, bool bf16, size_t c, bool add,
-                     void *y)
+void nn_segment_sums(const struct nn_segments *s, const void *x, enum nn_type type, size_t c,
+                     bool add, void *y)
 {
     nn_sum_rows *kernel = nn_best_sum_rows();
-    put_kernel *put = best_put(bf16);
+    put_kernel *put = best_put(type);
     FOR_SEGMENTS(s, i, c, {
         const struct nn_row_sum terms = {.x = x,
-                                         .bf16 = bf16,
+                                         .type = type,
                                          .stride = c,
                                          .row = s->order,
                                          .begin = (size_t)s->offset[i],
@@ -83,16 +84,16 @@ void nn_segment_sums(const struct nn_segments *s, const void *x, bool bf16, size
             float sum[NN_ROW_COLUMNS];
             const size_t columns = nn_least(NN_ROW_COLUMNS, c - at);
             kernel(&terms, at, columns, sum);
-            put(sum, columns, weight_of(s, i), add, nn_from(y, i * c + at, bf16));
+            put(sum, columns, weight_of(s, i), add, nn_from(y, i * c + at, type));
         }
     });
 }
 
-void nn_segment_copies(const struct nn_segments *s, const void *y, bool bf16, size_t c, bool add,
-                       void *x)
+void nn_segment_copies(const struct nn_segments *s, const void *y, enum nn_type type, size_t c,
+                       bool add, void *x)
 {
-    copies_kernel *kernel = best_copies(bf16);
+    copies_kernel *kernel = best_copies(type);
     FOR_SEGMENTS(s, i, c,
-                 kernel(nn_from(y, i * c, bf16), s->order, (size_t)s->offset[i],
+                 kernel(nn_from(y, i * c, type), s->order, (size_t)s->offset[i],
                         (size_t)s->offset[i + 1], c, weight_of(s, i), add, x));
 }

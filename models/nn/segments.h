@@ -2,6 +2,8 @@
  * thread's, in the order of its rows: the same bits for any number of threads. */
 #pragma once
 
+#include "models/nn/types.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,12 +22,12 @@ struct nn_segments {
 size_t nn_index_bytes(size_t count, size_t n);
 struct nn_segments nn_index_segments(const int32_t *index, size_t count, size_t n, void *work);
 
-/* y (n, c) = the weighed sums of x (rows, c), added to what is there with `add`; in float, and of
- * bf16 if `bf16`. */
-void nn_segment_sums(const struct nn_segments *s, const void *x, bool bf16, size_t c, bool add,
-                     void *y);
+/* y (n, c) = the weighed sums of x (rows, c), added to what is there with `add`; sums in
+ * float, x and y of that type. */
+void nn_segment_sums(const struct nn_segments *s, const void *x, enum nn_type type, size_t c,
+                     bool add, void *y);
 
 /* The rows of a segment of x (rows, c) = y (n, c)'s row i weighed, added to what is there with
  * `add`. */
-void nn_segment_copies(const struct nn_segments *s, const void *y, bool bf16, size_t c, bool add,
-                       void *x);
+void nn_segment_copies(const struct nn_segments *s, const void *y, enum nn_type type, size_t c,
+                       bool add, void *x);

@@ -490,8 +490,8 @@ static void convert(enum nn_type type, const double *from, size_t count, void *t
             ((double *)to)[i] = from[i];
         else if (type == NN_FLOAT)
             ((float *)to)[i] = (float)from[i];
-        else if (type == NN_BFLOAT16)
-            ((uint16_t *)to)[i] = nn_to_bf16((float)from[i]);
+        else if (nn_16_bits(type))
+            nn_put(to, i, (float)from[i], type);
         else
             ((int8_t *)to)[i] = (int8_t)from[i];
 }

@@ -43,7 +43,7 @@ static void send_bells(struct yp_case *t, const struct work *w, uint64_t purpose
         return;
     }
     uint16_t *small = yp_alloc_host(t, count * sizeof *small);
-    nn_narrow(x, count, small);
+    nn_narrow(x, count, NN_BFLOAT16, small);
     yp_ok(t, yp_device_copy(yp_device(t), to, small, count * sizeof *small));
 }
 

@@ -112,10 +112,11 @@ static const char *refusal(const struct yp_case *t, enum nn_pass pass)
 {
     const char *name = sizes[yp_int(t, "size")].shape.name;
     const bool gpu = strcmp(yp_device_of(t), "cpu") != 0;
-    const bool bf16 = strcmp(yp_string(t, "precision"), "bf16") == 0;
+    const bool narrow = strcmp(yp_string(t, "precision"), "fp32") != 0;
     if (gpu && strcmp(name, "wide") == 0)
         return "129 channels a head";
-    return strchr(name, ',') != NULL && (gpu || (bf16 && pass == NN_VJP)) ? "activation is" : NULL;
+    return strchr(name, ',') != NULL && (gpu || (narrow && pass == NN_VJP)) ? "activation is"
+                                                                            : NULL;
 }
 
 /* Lines are for the CPU's caches, and take an emulated GPU seconds. */
@@ -128,7 +129,7 @@ static bool has_size(const struct yp_case *t)
 
 YP_TEST(operators, sizes, .tags = "stress small", .devices = "cpu cuda", .filter = has_size,
         .axes = YP_AXES(yp_axis_range("size", 0, sizeof sizes / sizeof *sizes - 1, 1),
-                        yp_axis_string("precision", "fp32", "bf16")),
+                        yp_axis_string("precision", "fp32", "bf16", "fp16")),
         .parallel = true)
 {
     const struct nn_shape *shape = &sizes[yp_int(t, "size")].shape;
@@ -204,7 +205,8 @@ static void expect_same(const struct calls *c, enum nn_pass pass, int but, const
 static void check_added(const struct calls *c, int i, bool by_norm)
 {
     double off = 0, norm = 0;
-    bool half = nn_gradient_type(c->p->op, c->p->version, i) == NN_BFLOAT16;
+    const enum nn_type type = nn_gradient_type(c->p->op, c->p->version, i);
+    const double unit = type == NN_BFLOAT16 ? 0x1p-6 : type == NN_FLOAT16 ? 0x1p-9 : 0x1p-18;
     const float *right = c->right[NN_VJP][i];
     run(c, NN_VJP, -1, -1);
     c->p->fast.add = 1U << i;
@@ -214,11 +216,10 @@ static void check_added(const struct calls *c, int i, bool by_norm)
         double got = (double)c->p->got[i][k], once = right != NULL ? (double)right[k] : (double)NAN;
         off += (got - 2 * once) * (got - 2 * once);
         norm += once * once;
-        yp_expect(c->t,
-                  by_norm || fabs(got - 2 * once) <= (half ? 0x1p-6 : 0x1p-18) * (0.1 + fabs(once)),
+        yp_expect(c->t, by_norm || fabs(got - 2 * once) <= unit * (0.1 + fabs(once)),
                   "%s[%zu] is %g, not %g twice", c->p->op->tensors[i].name, k, got, once);
     }
-    yp_expect(c->t, sqrt(off) <= (half ? 0x1p-6 : 0x1p-18) * sqrt(norm), "%s is off by %g of %g",
+    yp_expect(c->t, sqrt(off) <= unit * sqrt(norm), "%s is off by %g of %g",
               c->p->op->tensors[i].name, sqrt(off), sqrt(norm));
     expect_same(c, NN_VJP, i, "added");
 }
@@ -303,7 +304,7 @@ static bool has_size_there(const struct yp_case *t)
 YP_TEST(operators, sizes_added, .tags = "stress small", .devices = "cpu cuda",
         .filter = has_size_there,
         .axes = YP_AXES(yp_axis_range("size", 0, sizeof sizes / sizeof *sizes - 1, 1),
-                        yp_axis_string("precision", "fp32", "bf16")),
+                        yp_axis_string("precision", "fp32", "bf16", "fp16")),
         .parallel = true)
 {
     const struct nn_operator *op = nn_operator(sizes[yp_int(t, "size")].name);
@@ -346,7 +347,7 @@ static bool prepares(const struct yp_case *t)
 /* What is prepared takes the place of the first parameter, which may be gone. */
 YP_TEST(operators, prepared, .tags = "stress small", .filter = prepares,
         .axes = YP_AXES(yp_axis_range("size", 0, sizeof sizes / sizeof *sizes - 1, 1),
-                        yp_axis_string("precision", "fp32", "bf16")),
+                        yp_axis_string("precision", "fp32", "bf16", "fp16")),
         .parallel = true)
 {
     const struct nn_operator *op = nn_operator(sizes[yp_int(t, "size")].name);
@@ -475,13 +476,13 @@ static void check_not_a_number(struct yp_case *t, struct nn_point *p)
     struct calls c = {.t = t, .p = p};
     const struct nn_operator *op = p->op;
     const float wide = NAN;
-    const uint16_t narrow = 0x7fc0;
-    const bool bf16 = nn_value_type(op, p->version, 0) == NN_BFLOAT16;
-    const size_t bytes = bf16 ? sizeof narrow : sizeof wide, middle = count_at(&c, 0) / 2;
+    const enum nn_type type = nn_value_type(op, p->version, 0);
+    const uint16_t narrow = type == NN_FLOAT16 ? 0x7e00 : 0x7fc0;
+    const size_t bytes = nn_type_bytes(type), middle = count_at(&c, 0) / 2;
     size_t found = 0;
     ((double *)p->oracle.value[0])[middle] = NAN; /* it is what may not change */
     yp_ok(t, yp_device_copy(yp_device(t), (char *)p->fast.value[0] + middle * bytes,
-                            bf16 ? (const void *)&narrow : (const void *)&wide, bytes));
+                            nn_16_bits(type) ? (const void *)&narrow : (const void *)&wide, bytes));
     run(&c, NN_FORWARD, -1, -1);
     for (int i = 0; i < nn_tensors(op); i++)
         for (size_t k = 0; op->tensors[i].role == NN_OUTPUT && k < count_at(&c, i); k++)
@@ -506,7 +507,7 @@ static bool is_activated(const struct yp_case *t)
 /* Nor by a convolution's own activation. */
 YP_TEST(operators, not_a_number_activated, .tags = "stress small", .filter = is_activated,
         .axes = YP_AXES(yp_axis_range("size", 0, sizeof sizes / sizeof *sizes - 1, 1),
-                        yp_axis_string("precision", "fp32", "bf16")),
+                        yp_axis_string("precision", "fp32", "bf16", "fp16")),
         .parallel = true)
 {
     const struct nn_operator *op = nn_operator(sizes[yp_int(t, "size")].name);

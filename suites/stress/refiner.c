@@ -127,7 +127,7 @@ static void draw(struct trial *s, struct yp_case *t, uint64_t purpose, size_t co
     float *x = yp_alloc_host(t, count * sizeof *x);
     uint16_t *small = yp_alloc_host(t, count * sizeof *small);
     ypi_random_normals(YPI_LEVEL_AUTO, (struct ypi_stream){yp_seed(t), purpose}, 0, count, x);
-    nn_narrow(x, count, small);
+    nn_narrow(x, count, NN_BFLOAT16, small);
     if (s->o.oracle)
         yp_ok(t, yp_device_copy(s->o.device, to, in_double(t, x, count), count * sizeof(double)));
     else
@@ -317,7 +317,7 @@ static float *image_of(struct yp_case *t, const struct trial *s)
     yp_ok(t, yp_device_copy(s->o.device, bf16 ? (void *)small : image, mock_result(s->mock),
                             s->target * (bf16 ? sizeof *small : sizeof *image)));
     if (bf16)
-        nn_widen(small, s->target, image);
+        nn_widen(small, NN_BFLOAT16, s->target, image);
     return image;
 }
 

@@ -215,7 +215,7 @@ static enum yp_status write_logits(struct run *run, const void *logits)
     for (size_t at = 0; at < count && status == YP_OK; at += sizeof wide / sizeof *wide) {
         size_t left = count - at, some = sizeof wide / sizeof *wide;
         some = left < some ? left : some;
-        nn_widen((const uint16_t *)logits + at, some, wide);
+        nn_widen((const uint16_t *)logits + at, NN_BFLOAT16, some, wide);
         status = safetensors_write(run->dump, LOGITS, at, some, wide);
     }
     return status;

@@ -76,7 +76,7 @@ YPK_FUNCTION void attention_load(const struct nn_cuda_attention *job, const void
         unsigned i = at / e, c = at % e;
         float value = 0;
         if (first + i < job->t)
-            value = nn_get(from, attention_place(job, pair, first + i) + c, job->bf16);
+            value = nn_get(from, attention_place(job, pair, first + i) + c, job->type);
         to[i * step + c] = value;
     }
 }
@@ -190,7 +190,7 @@ YPK_FUNCTION void attention_forward(const struct nn_cuda_attention *job, size_t 
             }
             ATTENTION_CHANNELS(n, c, t, job->e)
             nn_put(job->y, attention_place(job, pair, row + i) + c,
-                   own[YPK_OWN(t)].first[n] / s.sum[i], job->bf16);
+                   own[YPK_OWN(t)].first[n] / s.sum[i], job->type);
         }
     }
 }
@@ -285,7 +285,7 @@ YPK_FUNCTION void attention_put(const struct nn_cuda_attention *job, void *to, s
 {
     if (i < job->t)
         ATTENTION_CHANNELS(n, c, t, job->e)
-    nn_put(to, attention_place(job, pair, i) + c, values[n], job->bf16);
+    nn_put(to, attention_place(job, pair, i) + c, values[n], job->type);
 }
 
 /* dq of a tile of rows. */

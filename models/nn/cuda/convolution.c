@@ -9,10 +9,11 @@ enum { X, WEIGHTS, BIAS, Y }; /* of all three operators */
 /* -- patches ---------------------------------------------------------------------------------- */
 
 /* Of the image around the points of the grid. */
-static struct nn_cuda_patches of_image(const struct nn_patches *g, const void *image, bool bf16)
+static struct nn_cuda_patches of_image(const struct nn_patches *g, const void *image,
+                                       enum nn_type type)
 {
     return (struct nn_cuda_patches){.at = image,
-                                    .bf16 = bf16,
+                                    .type = type,
                                     .h = (unsigned)g->h,
                                     .w = (unsigned)g->w,
                                     .c = (unsigned)g->c,
@@ -27,10 +28,11 @@ static struct nn_cuda_patches of_image(const struct nn_patches *g, const void *i
 }
 
 /* Of the grid around the pixels of the image: the same pairs from the other end. */
-static struct nn_cuda_patches of_grid(const struct nn_patches *g, const void *grid, bool bf16)
+static struct nn_cuda_patches of_grid(const struct nn_patches *g, const void *grid,
+                                      enum nn_type type)
 {
     return (struct nn_cuda_patches){.at = grid,
-                                    .bf16 = bf16,
+                                    .type = type,
                                     .h = (unsigned)g->p,
                                     .w = (unsigned)g->q,
                                     .c = (unsigned)g->g,
@@ -44,16 +46,17 @@ static struct nn_cuda_patches of_grid(const struct nn_patches *g, const void *gr
                                     .step = (int)g->stride};
 }
 
-static struct nn_cuda_matrix matrix(const void *at, size_t stride, bool transposed, bool bf16)
+static struct nn_cuda_matrix matrix(const void *at, size_t stride, bool transposed,
+                                    enum nn_type type)
 {
     return (struct nn_cuda_matrix){
-        .at = (void *)(uintptr_t)at, .bf16 = bf16, .transposed = transposed, .stride = stride};
+        .at = (void *)(uintptr_t)at, .type = type, .transposed = transposed, .stride = stride};
 }
 
 /* -- a grid, an image or weights of the other two -------------------------------------------- */
 
 static enum yp_status to_grid(const struct nn_cuda *cuda, const struct nn_call *call,
-                              const struct nn_patches *g, bool bf16, const void *image,
+                              const struct nn_patches *g, enum nn_type type, const void *image,
                               const float *bias, bool add, void *grid)
 {
     const size_t taps = g->r * g->s * g->c;
@@ -61,33 +64,33 @@ static enum yp_status to_grid(const struct nn_cuda *cuda, const struct nn_call *
         .gemm = {.m = g->b * g->p * g->q,
                  .n = g->g,
                  .k = taps,
-                 .b = matrix(call->value[WEIGHTS], taps, true, bf16),
-                 .c = matrix(grid, g->g, false, bf16),
+                 .b = matrix(call->value[WEIGHTS], taps, true, type),
+                 .c = matrix(grid, g->g, false, type),
                  .add = add,
                  .bias = bias},
-        .views = {.a = NN_CUDA_PATCHES, .patches = of_image(g, image, bf16)}};
+        .views = {.a = NN_CUDA_PATCHES, .patches = of_image(g, image, type)}};
     return cuda->gemm_of_views(call->device, &job);
 }
 
 static enum yp_status to_image(const struct nn_cuda *cuda, const struct nn_call *call,
-                               const struct nn_patches *g, bool bf16, const void *grid,
+                               const struct nn_patches *g, enum nn_type type, const void *grid,
                                const float *bias, bool add, void *image)
 {
     const struct nn_cuda_gemm_of_views job = {
         .gemm = {.m = g->b * g->h * g->w,
                  .n = g->c,
                  .k = g->r * g->s * g->g,
-                 .b = matrix(call->value[WEIGHTS], g->c, false, bf16),
-                 .c = matrix(image, g->c, false, bf16),
+                 .b = matrix(call->value[WEIGHTS], g->c, false, type),
+                 .c = matrix(image, g->c, false, type),
                  .add = add,
                  .bias = bias},
-        .views = {.a = NN_CUDA_PATCHES, .b = NN_CUDA_TURNED, .patches = of_grid(g, grid, bf16)}};
+        .views = {.a = NN_CUDA_PATCHES, .b = NN_CUDA_TURNED, .patches = of_grid(g, grid, type)}};
     return cuda->gemm_of_views(call->device, &job);
 }
 
 /* Unless they are not wanted. */
 static enum yp_status to_weights(const struct nn_cuda *cuda, const struct nn_call *call,
-                                 const struct nn_patches *g, bool bf16, const void *image,
+                                 const struct nn_patches *g, enum nn_type type, const void *image,
                                  const void *grid)
 {
     const size_t taps = g->r * g->s * g->c;
@@ -95,20 +98,20 @@ static enum yp_status to_weights(const struct nn_cuda *cuda, const struct nn_cal
         .gemm = {.m = g->g,
                  .n = taps,
                  .k = g->b * g->p * g->q,
-                 .a = matrix(grid, g->g, true, bf16),
-                 .c = matrix(call->gradient[WEIGHTS], taps, false, false),
+                 .a = matrix(grid, g->g, true, type),
+                 .c = matrix(call->gradient[WEIGHTS], taps, false, NN_FLOAT),
                  .add = nn_adds(call, WEIGHTS)},
-        .views = {.b = NN_CUDA_PATCHES, .patches = of_image(g, image, bf16)}};
+        .views = {.b = NN_CUDA_PATCHES, .patches = of_image(g, image, type)}};
     return job.gemm.c.at != NULL ? cuda->gemm_of_views(call->device, &job) : YP_OK;
 }
 
 /* The column sums of dy (n, c), unless they are not wanted. */
-static enum yp_status to_bias(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16,
-                              size_t n, size_t c)
+static enum yp_status to_bias(const struct nn_cuda *cuda, const struct nn_call *call,
+                              enum nn_type type, size_t n, size_t c)
 {
     const struct nn_cuda_columns sums = {.n = n,
                                          .c = c,
-                                         .bf16 = bf16,
+                                         .type = type,
                                          .add = nn_adds(call, BIAS),
                                          .dy = call->gradient[Y],
                                          .sums = call->gradient[BIAS],
@@ -142,26 +145,26 @@ static struct nn_patches transposed(const struct nn_shape *shape)
 }
 
 enum yp_status nn_cuda_convolution(const struct nn_cuda *cuda, const struct nn_call *call,
-                                   bool bf16)
+                                   enum nn_type type)
 {
     const struct nn_patches g = wide(call->shape);
     const enum yp_status status = check_activation(call, "convolution");
-    return status == YP_OK ? to_grid(cuda, call, &g, bf16, call->value[X], call->value[BIAS], false,
+    return status == YP_OK ? to_grid(cuda, call, &g, type, call->value[X], call->value[BIAS], false,
                                      call->value[Y])
                            : status;
 }
 
 enum yp_status nn_cuda_convolution_vjp(const struct nn_cuda *cuda, const struct nn_call *call,
-                                       bool bf16)
+                                       enum nn_type type)
 {
     const struct nn_patches g = wide(call->shape);
     const void *dy = call->gradient[Y];
     enum yp_status status = check_activation(call, "convolution");
     if (call->gradient[X] != NULL && status == YP_OK)
-        status = to_image(cuda, call, &g, bf16, dy, NULL, nn_adds(call, X), call->gradient[X]);
+        status = to_image(cuda, call, &g, type, dy, NULL, nn_adds(call, X), call->gradient[X]);
     if (status == YP_OK)
-        status = to_weights(cuda, call, &g, bf16, call->value[X], dy);
-    return status == YP_OK ? to_bias(cuda, call, bf16, g.b * g.p * g.q, g.g) : status;
+        status = to_weights(cuda, call, &g, type, call->value[X], dy);
+    return status == YP_OK ? to_bias(cuda, call, type, g.b * g.p * g.q, g.g) : status;
 }
 
 size_t nn_cuda_convolution_work(const struct nn_shape *shape)
@@ -171,26 +174,26 @@ size_t nn_cuda_convolution_work(const struct nn_shape *shape)
 }
 
 enum yp_status nn_cuda_transposed_convolution(const struct nn_cuda *cuda,
-                                              const struct nn_call *call, bool bf16)
+                                              const struct nn_call *call, enum nn_type type)
 {
     const struct nn_patches g = transposed(call->shape);
     const enum yp_status status = check_activation(call, "transposed_convolution");
-    return status == YP_OK ? to_image(cuda, call, &g, bf16, call->value[X], call->value[BIAS],
+    return status == YP_OK ? to_image(cuda, call, &g, type, call->value[X], call->value[BIAS],
                                       false, call->value[Y])
                            : status;
 }
 
 enum yp_status nn_cuda_transposed_convolution_vjp(const struct nn_cuda *cuda,
-                                                  const struct nn_call *call, bool bf16)
+                                                  const struct nn_call *call, enum nn_type type)
 {
     const struct nn_patches g = transposed(call->shape);
     const void *dy = call->gradient[Y];
     enum yp_status status = check_activation(call, "transposed_convolution");
     if (call->gradient[X] != NULL && status == YP_OK)
-        status = to_grid(cuda, call, &g, bf16, dy, NULL, nn_adds(call, X), call->gradient[X]);
+        status = to_grid(cuda, call, &g, type, dy, NULL, nn_adds(call, X), call->gradient[X]);
     if (status == YP_OK)
-        status = to_weights(cuda, call, &g, bf16, dy, call->value[X]);
-    return status == YP_OK ? to_bias(cuda, call, bf16, g.b * g.h * g.w, g.c) : status;
+        status = to_weights(cuda, call, &g, type, dy, call->value[X]);
+    return status == YP_OK ? to_bias(cuda, call, type, g.b * g.h * g.w, g.c) : status;
 }
 
 size_t nn_cuda_transposed_convolution_work(const struct nn_shape *shape)
@@ -206,11 +209,11 @@ static struct nn_patches each(const struct nn_shape *shape)
 }
 
 enum yp_status nn_cuda_depthwise_convolution(const struct nn_cuda *cuda, const struct nn_call *call,
-                                             bool bf16)
+                                             enum nn_type type)
 {
     const struct nn_patches g = each(call->shape);
     const struct nn_cuda_depthwise job = {.points = g.b * g.p * g.q,
-                                          .patches = of_image(&g, call->value[X], bf16),
+                                          .patches = of_image(&g, call->value[X], type),
                                           .weights = call->value[WEIGHTS],
                                           .bias = call->value[BIAS],
                                           .y = call->value[Y]};
@@ -218,17 +221,17 @@ enum yp_status nn_cuda_depthwise_convolution(const struct nn_cuda *cuda, const s
 }
 
 enum yp_status nn_cuda_depthwise_convolution_vjp(const struct nn_cuda *cuda,
-                                                 const struct nn_call *call, bool bf16)
+                                                 const struct nn_call *call, enum nn_type type)
 {
     const struct nn_patches g = each(call->shape);
     const struct nn_cuda_depthwise dx = {.points = g.b * g.h * g.w,
                                          .add = nn_adds(call, X),
-                                         .patches = of_grid(&g, call->gradient[Y], bf16),
+                                         .patches = of_grid(&g, call->gradient[Y], type),
                                          .weights = call->value[WEIGHTS],
                                          .y = call->gradient[X]};
     const struct nn_cuda_depthwise dweights = {.points = g.b * g.p * g.q,
                                                .add = nn_adds(call, WEIGHTS),
-                                               .patches = of_image(&g, call->value[X], bf16),
+                                               .patches = of_image(&g, call->value[X], type),
                                                .dy = call->gradient[Y],
                                                .dweights = call->gradient[WEIGHTS],
                                                .work = call->work};
@@ -237,7 +240,7 @@ enum yp_status nn_cuda_depthwise_convolution_vjp(const struct nn_cuda *cuda,
         status = cuda->depthwise[NN_FORWARD](call->device, &dx);
     if (dweights.dweights != NULL && status == YP_OK)
         status = cuda->depthwise[NN_VJP](call->device, &dweights);
-    return status == YP_OK ? to_bias(cuda, call, bf16, g.b * g.p * g.q, g.c) : status;
+    return status == YP_OK ? to_bias(cuda, call, type, g.b * g.p * g.q, g.c) : status;
 }
 
 size_t nn_cuda_depthwise_convolution_work(const struct nn_shape *shape)

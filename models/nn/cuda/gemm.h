@@ -27,14 +27,14 @@ YPK_FUNCTION float gemm_get(const struct nn_cuda_matrix *matrix, const struct nn
 {
     size_t at = matrix->transposed ? j * matrix->stride + i : i * matrix->stride + j;
     if (views == NULL || view == NN_CUDA_DENSE)
-        return nn_get(matrix->at, at, matrix->bf16);
+        return nn_get(matrix->at, at, matrix->type);
     if (view == NN_CUDA_BYTES)
         return views->scale[matrix->transposed ? j : i] * (float)((const int8_t *)matrix->at)[at];
     if (view == NN_CUDA_PATCHES)
         return patches_get(&views->patches, i, j);
     unsigned k = (unsigned)i % views->patches.c, place = (unsigned)i / views->patches.c;
     size_t row = (size_t)k * views->patches.r * views->patches.s + place;
-    return nn_get(matrix->at, row * matrix->stride + j, matrix->bf16);
+    return nn_get(matrix->at, row * matrix->stride + j, matrix->type);
 }
 
 /* Thread t's share of a part (GEMM_TILE rows from `row`, GEMM_DEPTH columns from `column`) of a
@@ -75,7 +75,7 @@ YPK_FUNCTION void gemm_multiply(const struct gemm_shared *shared, unsigned t, st
 YPK_FUNCTION void gemm_store(const struct nn_cuda_gemm *g, size_t row, size_t column, unsigned t,
                              const struct gemm_own *own)
 {
-    bool bf16 = g->c.bf16;
+    const enum nn_type type = g->c.type;
     row += t / GEMM_SIDE * GEMM_OWN;
     column += t % GEMM_SIDE * GEMM_OWN;
     for (unsigned i = 0; i < GEMM_OWN && row + i < g->m; i++)
@@ -83,10 +83,10 @@ YPK_FUNCTION void gemm_store(const struct nn_cuda_gemm *g, size_t row, size_t co
             size_t at = (row + i) * g->c.stride + column + j;
             float value = own->sum[i][j];
             if (g->add)
-                value += nn_get(g->c.at, at, bf16);
+                value += nn_get(g->c.at, at, type);
             if (g->bias != NULL)
                 value += g->bias[column + j];
-            nn_put(g->c.at, at, value, bf16);
+            nn_put(g->c.at, at, value, type);
         }
 }
 

@@ -25,9 +25,9 @@ YPK_FUNCTION struct graphs_range graphs_range_of(const int32_t *offset, size_t i
     return range;
 }
 
-YPK_FUNCTION void graphs_put(void *to, size_t at, float value, bool bf16, bool add)
+YPK_FUNCTION void graphs_put(void *to, size_t at, float value, enum nn_type type, bool add)
 {
-    nn_put(to, at, add ? nn_get(to, at, bf16) + value : value, bf16);
+    nn_put(to, at, add ? nn_get(to, at, type) + value : value, type);
 }
 
 /* -- segments --------------------------------------------------------------------------------- */
@@ -63,37 +63,37 @@ YPK_FUNCTION void segments_sum(const struct nn_cuda_segments *job, size_t at)
     float sum = 0;
     for (size_t k = range.begin; k < range.end; k++)
         if (segments_has(job, i, k))
-            sum += nn_get(job->rows_of, k * job->c + c, job->bf16);
-    graphs_put(job->segments, at, segments_weight(job, i) * sum, job->bf16, job->add);
+            sum += nn_get(job->rows_of, k * job->c + c, job->type);
+    graphs_put(job->segments, at, segments_weight(job, i) * sum, job->type, job->add);
 }
 
 YPK_FUNCTION void segments_copy(const struct nn_cuda_segments *job, size_t at)
 {
     size_t i = at / job->c, c = at % job->c;
     struct graphs_range range = segments_range(job, i);
-    float value = segments_weight(job, i) * nn_get(job->segments, at, job->bf16);
+    float value = segments_weight(job, i) * nn_get(job->segments, at, job->type);
     for (size_t k = range.begin; k < range.end; k++)
         if (segments_has(job, i, k))
-            graphs_put(job->rows_of, k * job->c + c, value, job->bf16, job->add);
+            graphs_put(job->rows_of, k * job->c + c, value, job->type, job->add);
 }
 
 /* -- gate: see operators/gate.c ---------------------------------------------------------------- */
 
 YPK_FUNCTION void gate_value(const struct nn_cuda_gate *job, size_t i)
 {
-    nn_put(job->y, i, nn_get(job->x, i, job->bf16) / (1 + expf(-nn_get(job->g, i, job->bf16))),
-           job->bf16);
+    nn_put(job->y, i, nn_get(job->x, i, job->type) / (1 + expf(-nn_get(job->g, i, job->type))),
+           job->type);
 }
 
 YPK_FUNCTION void gate_slope(const struct nn_cuda_gate *job, size_t i)
 {
-    float g = nn_get(job->g, i, job->bf16), dy = nn_get(job->dy, i, job->bf16);
+    float g = nn_get(job->g, i, job->type), dy = nn_get(job->dy, i, job->type);
     float e = expf(-fabsf(g));
     if (job->dx != NULL)
-        graphs_put(job->dx, i, dy / (1 + expf(-g)), job->bf16, job->add_dx);
+        graphs_put(job->dx, i, dy / (1 + expf(-g)), job->type, job->add_dx);
     if (job->dg != NULL)
-        graphs_put(job->dg, i, dy * nn_get(job->x, i, job->bf16) * (e / ((1 + e) * (1 + e))),
-                   job->bf16, job->add_dg);
+        graphs_put(job->dg, i, dy * nn_get(job->x, i, job->type) * (e / ((1 + e) * (1 + e))),
+                   job->type, job->add_dg);
 }
 
 /* -- edge_pair: see operators/edge_pair.c; element `at` of (n, c) ------------------------------ */
@@ -104,8 +104,8 @@ YPK_FUNCTION float edge_pair_sum(const struct nn_cuda_edge_pair *job, size_t i, 
 {
     if (end < 0 || (size_t)end >= job->n)
         return YPK_NAN;
-    return nn_get(job->a, i * job->c + c, job->bf16) +
-           nn_get(job->b, (size_t)end * job->c + c, job->bf16);
+    return nn_get(job->a, i * job->c + c, job->type) +
+           nn_get(job->b, (size_t)end * job->c + c, job->type);
 }
 
 YPK_FUNCTION void edge_pair_values(const struct nn_cuda_edge_pair *job, size_t at)
@@ -114,7 +114,7 @@ YPK_FUNCTION void edge_pair_values(const struct nn_cuda_edge_pair *job, size_t a
     struct graphs_range range = graphs_range_of(job->offset, i, job->e);
     for (size_t k = range.begin; k < range.end; k++) {
         float sum = edge_pair_sum(job, i, job->end[k], c);
-        nn_put(job->y, k * job->c + c, sum < 0 ? 0 : sum, job->bf16);
+        nn_put(job->y, k * job->c + c, sum < 0 ? 0 : sum, job->type);
     }
 }
 
@@ -123,7 +123,7 @@ YPK_FUNCTION float edge_pair_slope(const struct nn_cuda_edge_pair *job, size_t i
                                    size_t c)
 {
     return edge_pair_sum(job, i, job->end[k], c) <= 0 ? 0
-                                                      : nn_get(job->dy, k * job->c + c, job->bf16);
+                                                      : nn_get(job->dy, k * job->c + c, job->type);
 }
 
 YPK_FUNCTION void edge_pair_slopes(const struct nn_cuda_edge_pair *job, size_t at)
@@ -140,9 +140,9 @@ YPK_FUNCTION void edge_pair_slopes(const struct nn_cuda_edge_pair *job, size_t a
         }
     }
     if (job->da != NULL)
-        graphs_put(job->da, at, from, job->bf16, job->add_da);
+        graphs_put(job->da, at, from, job->type, job->add_da);
     if (job->db != NULL)
-        graphs_put(job->db, at, to, job->bf16, job->add_db);
+        graphs_put(job->db, at, to, job->type, job->add_db);
 }
 
 /* -- gatv2: see operators/gatv2.c -------------------------------------------------------------- */
@@ -161,7 +161,7 @@ YPK_FUNCTION float gatv2_left(const struct nn_cuda_gatv2 *job, struct graphs_ran
     int32_t node = k < range.end ? job->source[k] : (int32_t)i;
     if (node < 0 || (size_t)node >= job->n)
         return YPK_NAN;
-    return nn_get(job->left, (size_t)node * job->h * job->c + c, job->bf16);
+    return nn_get(job->left, (size_t)node * job->h * job->c + c, job->type);
 }
 
 YPK_FUNCTION float gatv2_feature(const struct nn_cuda_gatv2 *job, struct graphs_range range,
@@ -179,7 +179,7 @@ YPK_FUNCTION float gatv2_inner(const struct nn_cuda_gatv2 *job, struct graphs_ra
                                size_t k, size_t c)
 {
     float z =
-        gatv2_left(job, range, i, k, c) + nn_get(job->right, i * job->h * job->c + c, job->bf16);
+        gatv2_left(job, range, i, k, c) + nn_get(job->right, i * job->h * job->c + c, job->type);
     for (size_t f = 0; f < job->f; f++)
         z += job->edge[c * job->f + f] * gatv2_feature(job, range, k, f);
     return z;
@@ -219,7 +219,7 @@ YPK_FUNCTION void gatv2_value(const struct nn_cuda_gatv2 *job, size_t at)
         for (size_t head = 0; head < job->h; head++)
             sum += job->alpha[gatv2_place(job, range, i, k) * job->h + head] *
                    gatv2_left(job, range, i, k, head * job->c + c);
-    nn_put(job->y, at, sum / (float)job->h + job->bias[c], job->bf16);
+    nn_put(job->y, at, sum / (float)job->h + job->bias[c], job->type);
 }
 
 /* The slopes of the logits of a node and a head. */
@@ -232,7 +232,7 @@ YPK_FUNCTION void gatv2_logit_slopes(const struct nn_cuda_gatv2 *job, size_t at)
         size_t place = gatv2_place(job, range, i, k) * job->h + head;
         float slope = 0;
         for (size_t c = 0; c < job->c; c++)
-            slope += nn_get(job->dy, i * job->c + c, job->bf16) *
+            slope += nn_get(job->dy, i * job->c + c, job->type) *
                      gatv2_left(job, range, i, k, head * job->c + c);
         job->slopes[place] = slope / (float)job->h;
         along += job->alpha[place] * job->slopes[place];
@@ -268,14 +268,14 @@ YPK_FUNCTION void gatv2_node_slopes(const struct nn_cuda_gatv2 *job, size_t at)
             right += i == node ? slope : 0;
             if (begins)
                 left += slope + job->alpha[gatv2_place(job, range, i, k) * job->h + c / job->c] *
-                                    nn_get(job->dy, i * job->c + c % job->c, job->bf16) /
+                                    nn_get(job->dy, i * job->c + c % job->c, job->type) /
                                     (float)job->h;
         }
     }
     if (job->dleft != NULL)
-        graphs_put(job->dleft, at, left, job->bf16, job->add_dleft);
+        graphs_put(job->dleft, at, left, job->type, job->add_dleft);
     if (job->dright != NULL)
-        graphs_put(job->dright, at, right, job->bf16, job->add_dright);
+        graphs_put(job->dright, at, right, job->type, job->add_dright);
 }
 
 /* dattention (h, c) and dedge (h, c, f): element `at` of (h c, 1 + f). */
@@ -298,7 +298,7 @@ YPK_FUNCTION void gatv2_parameter_slope(const struct nn_cuda_gatv2 *job, size_t 
         }
     }
     if (to != NULL)
-        graphs_put(to, place, (float)sum, false, f == 0 ? job->add_dattention : job->add_dedge);
+        graphs_put(to, place, (float)sum, NN_FLOAT, f == 0 ? job->add_dattention : job->add_dedge);
 }
 
 /* Of a row, by its feature f. */

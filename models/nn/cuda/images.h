@@ -16,11 +16,11 @@ YPK_FUNCTION void upsample_value(const struct nn_cuda_upsample *job, size_t at)
     float beside = (float)nn_between(j, job->q, job->w, job->corners, &left, &right);
     size_t image = row / job->p * job->h;
     up = (image + up) * job->w, down = (image + down) * job->w;
-    float value = (1 - below) * (1 - beside) * nn_get(job->x, (up + left) * job->c + c, job->bf16) +
-                  (1 - below) * beside * nn_get(job->x, (up + right) * job->c + c, job->bf16) +
-                  below * (1 - beside) * nn_get(job->x, (down + left) * job->c + c, job->bf16) +
-                  below * beside * nn_get(job->x, (down + right) * job->c + c, job->bf16);
-    nn_put(job->y, at, value, job->bf16);
+    float value = (1 - below) * (1 - beside) * nn_get(job->x, (up + left) * job->c + c, job->type) +
+                  (1 - below) * beside * nn_get(job->x, (up + right) * job->c + c, job->type) +
+                  below * (1 - beside) * nn_get(job->x, (down + left) * job->c + c, job->type) +
+                  below * beside * nn_get(job->x, (down + right) * job->c + c, job->type);
+    nn_put(job->y, at, value, job->type);
 }
 
 /* The share that point i of `points` has of line `at` of `size`. */
@@ -61,9 +61,9 @@ YPK_FUNCTION void upsample_slope(const struct nn_cuda_upsample *job, size_t at)
         size_t points = (row / job->h * job->p + i) * job->q;
         for (size_t j = first; j < last; j++)
             sum += of_line * upsample_share(j, job->q, job->w, job->corners, column) *
-                   nn_get(job->dy, (points + j) * job->c + c, job->bf16);
+                   nn_get(job->dy, (points + j) * job->c + c, job->type);
     }
-    nn_put(job->dx, at, job->add ? nn_get(job->dx, at, job->bf16) + sum : sum, job->bf16);
+    nn_put(job->dx, at, job->add ? nn_get(job->dx, at, job->type) + sum : sum, job->type);
 }
 
 /* -- tokens, slice: see operators/tokens.c and slice.c ---------------------------------------- */
@@ -72,8 +72,8 @@ YPK_FUNCTION void tokens_value(const struct nn_cuda_tokens *job, size_t at)
 {
     size_t d = at % job->d, row = at / job->d, k = row % job->t, b = row / job->t;
     float value =
-        k == 0 ? job->first[d] : nn_get(job->x, (b * (job->t - 1) + k - 1) * job->d + d, job->bf16);
-    nn_put(job->y, at, value + job->position[k * job->d + d], job->bf16);
+        k == 0 ? job->first[d] : nn_get(job->x, (b * (job->t - 1) + k - 1) * job->d + d, job->type);
+    nn_put(job->y, at, value + job->position[k * job->d + d], job->type);
 }
 
 /* Element `at` of dposition (t, d), and what stands in its place of each image. */
@@ -82,10 +82,10 @@ YPK_FUNCTION void tokens_slope(const struct nn_cuda_tokens *job, size_t at)
     size_t d = at % job->d, k = at / job->d;
     double sum = 0;
     for (size_t b = 0; b < job->b; b++) {
-        float dy = nn_get(job->dy, b * job->t * job->d + at, job->bf16);
+        float dy = nn_get(job->dy, b * job->t * job->d + at, job->type);
         sum += (double)dy;
         if (k > 0 && job->dx != NULL)
-            nn_put(job->dx, (b * (job->t - 1) + k - 1) * job->d + d, dy, job->bf16);
+            nn_put(job->dx, (b * (job->t - 1) + k - 1) * job->d + d, dy, job->type);
     }
     if (k == 0 && job->dfirst != NULL)
         job->dfirst[d] = (float)(sum + (job->add_dfirst ? (double)job->dfirst[d] : 0));
@@ -97,7 +97,7 @@ YPK_FUNCTION void slice_value(const struct nn_cuda_slice *job, size_t at)
 {
     size_t wide = job->m * job->d;
     size_t from = at / wide * job->t * job->d + job->from * job->d + at % wide;
-    nn_put(job->y, at, nn_get(job->x, from, job->bf16), job->bf16);
+    nn_put(job->y, at, nn_get(job->x, from, job->type), job->type);
 }
 
 YPK_FUNCTION void slice_slope(const struct nn_cuda_slice *job, size_t at)
@@ -105,5 +105,5 @@ YPK_FUNCTION void slice_slope(const struct nn_cuda_slice *job, size_t at)
     size_t d = at % job->d, k = at / job->d % job->t, b = at / job->d / job->t;
     bool inside = k - job->from < job->m; /* what is before wraps */
     size_t from = (b * job->m + k - job->from) * job->d + d;
-    nn_put(job->dx, at, inside ? nn_get(job->dy, from, job->bf16) : 0, job->bf16);
+    nn_put(job->dx, at, inside ? nn_get(job->dy, from, job->type) : 0, job->type);
 }

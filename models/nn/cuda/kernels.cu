@@ -40,36 +40,36 @@ YPK_FUNCTION float normal_below(float x)
 YPK_KERNEL(narrow_kernel, struct nn_cuda_narrow, job, THREADS)
 {
     EVERY_ELEMENT(i, job.n)
-    job.y[i] = nn_to_bf16(job.x[i]);
+    nn_put(job.y, i, job.x[i], job.type);
 }
 
 YPK_KERNEL(add_kernel, struct nn_cuda_add, job, THREADS)
 {
     EVERY_ELEMENT(i, job.n)
     {
-        float value = nn_get(job.a, i, job.bf16);
+        float value = nn_get(job.a, i, job.type);
         if (job.b != NULL)
-            value += nn_get(job.b, i, job.bf16);
-        nn_put(job.y, i, value, job.bf16);
+            value += nn_get(job.b, i, job.type);
+        nn_put(job.y, i, value, job.type);
     }
 }
 
 YPK_KERNEL(scale_kernel, struct nn_cuda_scale, job, THREADS)
 {
     EVERY_ELEMENT(i, job.n)
-    nn_put(job.y, i, job.x[i] * job.factor, job.bf16);
+    nn_put(job.y, i, job.x[i] * job.factor, job.type);
 }
 
 YPK_KERNEL(line_kernel, struct nn_cuda_line, job, THREADS)
 {
     EVERY_ELEMENT(i, job.n)
     {
-        float x = nn_get(job.x, i, job.bf16), value = x < 0 ? 0 : x;
+        float x = nn_get(job.x, i, job.type), value = x < 0 ? 0 : x;
         if (job.function == NN_CUDA_GELU)
             value = x * normal_below(x);
         if (job.function == NN_CUDA_LEAKY_RELU)
             value = x > 0 ? x : job.slope * x;
-        nn_put(job.y, i, value, job.bf16);
+        nn_put(job.y, i, value, job.type);
     }
 }
 
@@ -77,15 +77,15 @@ YPK_KERNEL(line_vjp_kernel, struct nn_cuda_line, job, THREADS)
 {
     EVERY_ELEMENT(i, job.n)
     {
-        float x = nn_get(job.x, i, job.bf16), slope = x <= 0 ? 0 : 1;
+        float x = nn_get(job.x, i, job.type), slope = x <= 0 ? 0 : 1;
         if (job.function == NN_CUDA_GELU)
             slope = normal_below(x) + x * 0.39894228F * expf(-0.5F * x * x);
         if (job.function == NN_CUDA_LEAKY_RELU)
             slope = x > 0 ? 1 : job.slope;
-        slope *= nn_get(job.dy, i, job.bf16);
+        slope *= nn_get(job.dy, i, job.type);
         if (job.add)
-            slope += nn_get(job.dx, i, job.bf16);
-        nn_put(job.dx, i, slope, job.bf16);
+            slope += nn_get(job.dx, i, job.type);
+        nn_put(job.dx, i, slope, job.type);
     }
 }
 
@@ -96,8 +96,8 @@ YPK_KERNEL(embedding_kernel, struct nn_cuda_embedding, job, THREADS)
         int32_t token = job.token[i / job.d];
         float value = YPK_NAN;
         if (token >= 0 && (size_t)token < job.v)
-            value = nn_get(job.table, (size_t)token * job.d + i % job.d, job.bf16);
-        nn_put(job.y, i, value, job.bf16);
+            value = nn_get(job.table, (size_t)token * job.d + i % job.d, job.type);
+        nn_put(job.y, i, value, job.type);
     }
 }
 
@@ -118,7 +118,7 @@ YPK_KERNEL(embedding_vjp_kernel, struct nn_cuda_embedding, job, THREADS)
             int32_t token = job.token[i];
             if (token >= 0 && (size_t)token < job.v && (unsigned)token % SHARES == YPK_BLOCK_Y)
                 job.dtable[(size_t)token * job.d + column] +=
-                    nn_get(job.dy, i * job.d + column, job.bf16);
+                    nn_get(job.dy, i * job.d + column, job.type);
         }
     }
 }
@@ -132,13 +132,13 @@ YPK_KERNEL(rope_kernel, struct nn_cuda_rope, job, THREADS)
         size_t near = row * job.e + 2 * i, first = row * job.e + i, second = first + pairs;
         float cosine = job.cosine[angle], sine = job.sine[angle];
         if (job.back) {
-            float a = nn_get(job.x, first, job.bf16), b = nn_get(job.x, second, job.bf16);
-            nn_put(job.y, near, a * cosine + b * sine, job.bf16);
-            nn_put(job.y, near + 1, b * cosine - a * sine, job.bf16);
+            float a = nn_get(job.x, first, job.type), b = nn_get(job.x, second, job.type);
+            nn_put(job.y, near, a * cosine + b * sine, job.type);
+            nn_put(job.y, near + 1, b * cosine - a * sine, job.type);
         } else {
-            float a = nn_get(job.x, near, job.bf16), b = nn_get(job.x, near + 1, job.bf16);
-            nn_put(job.y, first, a * cosine - b * sine, job.bf16);
-            nn_put(job.y, second, a * sine + b * cosine, job.bf16);
+            float a = nn_get(job.x, near, job.type), b = nn_get(job.x, near + 1, job.type);
+            nn_put(job.y, first, a * cosine - b * sine, job.type);
+            nn_put(job.y, second, a * sine + b * cosine, job.type);
         }
     }
 }
@@ -147,8 +147,8 @@ YPK_KERNEL(swiglu_kernel, struct nn_cuda_swiglu, job, THREADS)
 {
     EVERY_ELEMENT(i, job.n)
     {
-        float gate = nn_get(job.gate, i, job.bf16);
-        nn_put(job.y, i, gate / (1 + expf(-gate)) * nn_get(job.up, i, job.bf16), job.bf16);
+        float gate = nn_get(job.gate, i, job.type);
+        nn_put(job.y, i, gate / (1 + expf(-gate)) * nn_get(job.up, i, job.type), job.type);
     }
 }
 
@@ -156,13 +156,13 @@ YPK_KERNEL(swiglu_vjp_kernel, struct nn_cuda_swiglu, job, THREADS)
 {
     EVERY_ELEMENT(i, job.n)
     {
-        float gate = nn_get(job.gate, i, job.bf16), dy = nn_get(job.dy, i, job.bf16);
+        float gate = nn_get(job.gate, i, job.type), dy = nn_get(job.dy, i, job.type);
         float s = 1 / (1 + expf(-gate));
         if (job.dgate != NULL)
-            nn_put(job.dgate, i, dy * nn_get(job.up, i, job.bf16) * (s * (1 + gate * (1 - s))),
-                   job.bf16);
+            nn_put(job.dgate, i, dy * nn_get(job.up, i, job.type) * (s * (1 + gate * (1 - s))),
+                   job.type);
         if (job.dup != NULL)
-            nn_put(job.dup, i, dy * (gate * s), job.bf16);
+            nn_put(job.dup, i, dy * (gate * s), job.type);
     }
 }
 
@@ -355,7 +355,7 @@ ELEMENT_KERNEL(add_embedding_vjp_kernel, struct nn_cuda_add_embedding, (job.v * 
 YPK_KERNEL(add_embedding_pass_kernel, struct nn_cuda_add_embedding, job, THREADS)
 {
     EVERY_ELEMENT(at, job.n * job.c)
-    graphs_put(job.dx, at, nn_get(job.dy, at, job.bf16), job.bf16, job.add_dx);
+    graphs_put(job.dx, at, nn_get(job.dy, at, job.type), job.type, job.add_dx);
 }
 
 ELEMENT_KERNEL(mode_steps_kernel, struct nn_cuda_mode_steps, (job.n * job.k * job.t * job.c),
@@ -507,17 +507,17 @@ static enum yp_status columns(struct yp_device *device, const struct nn_cuda_col
 }
 
 /* Sums of dy (n, c) alone; by rows. */
-static struct nn_cuda_columns columns_of(size_t n, size_t c, bool bf16, const void *dy, float *sums,
-                                         bool add, double *work)
+static struct nn_cuda_columns columns_of(size_t n, size_t c, enum nn_type type, const void *dy,
+                                         float *sums, bool add, double *work)
 {
-    struct nn_cuda_columns job = {n, c, bf16, false, false, add, dy, NULL, NULL, NULL, sums, work};
+    struct nn_cuda_columns job = {n, c, type, false, false, add, dy, NULL, NULL, NULL, sums, work};
     return job;
 }
 
 static enum yp_status rmsnorm_vjp(struct yp_device *device, const struct nn_cuda_rmsnorm *job)
 {
     struct nn_cuda_columns sums =
-        columns_of(job->n, job->d, job->bf16, job->dy, job->dgain, job->add_dgain, job->work);
+        columns_of(job->n, job->d, job->type, job->dy, job->dgain, job->add_dgain, job->work);
     sums.x = job->x;
     sums.r = job->r;
     enum yp_status status = columns(device, &sums);
@@ -539,9 +539,9 @@ static enum yp_status layer_norm(struct yp_device *device, const struct nn_cuda_
 static enum yp_status layer_norm_vjp(struct yp_device *device, const struct nn_cuda_norm *job)
 {
     struct nn_cuda_columns along =
-        columns_of(job->n, job->c, job->bf16, job->dy, job->dgain, job->add_dgain, job->work);
+        columns_of(job->n, job->c, job->type, job->dy, job->dgain, job->add_dgain, job->work);
     const struct nn_cuda_columns all =
-        columns_of(job->n, job->c, job->bf16, job->dy, job->dshift, job->add_dshift, job->work);
+        columns_of(job->n, job->c, job->type, job->dy, job->dshift, job->add_dshift, job->work);
     along.x = job->x;
     along.mean = job->mean;
     along.r = job->r;
@@ -557,7 +557,7 @@ static enum yp_status layer_norm_vjp(struct yp_device *device, const struct nn_c
 static enum yp_status batch_norm(struct yp_device *device, const struct nn_cuda_norm *job)
 {
     struct nn_cuda_columns mean =
-        columns_of(job->n, job->c, job->bf16, job->x, job->mean, false, job->work);
+        columns_of(job->n, job->c, job->type, job->x, job->mean, false, job->work);
     mean.average = true;
     struct nn_cuda_columns variance = mean;
     variance.dy = NULL;
@@ -587,7 +587,7 @@ static enum yp_status batch_norm_vjp(struct yp_device *device, const struct nn_c
 {
     float *along = (float *)(void *)(job->work + groups_of(job->n) * job->c), *all = along + job->c;
     const struct nn_cuda_columns sum =
-        columns_of(job->n, job->c, job->bf16, job->dy, all, false, job->work);
+        columns_of(job->n, job->c, job->type, job->dy, all, false, job->work);
     struct nn_cuda_columns of_units = sum;
     of_units.x = job->x;
     of_units.mean = job->mean;
@@ -724,8 +724,9 @@ static enum yp_status depthwise_weights(struct yp_device *device,
                                         const struct nn_cuda_depthwise *job)
 {
     const struct nn_cuda_patches *p = &job->patches;
-    const struct nn_cuda_columns sums = columns_of(job->points, (size_t)p->r * p->s * p->c, false,
-                                                   NULL, job->dweights, job->add, job->work);
+    const struct nn_cuda_columns sums =
+        columns_of(job->points, (size_t)p->r * p->s * p->c, NN_FLOAT, NULL, job->dweights, job->add,
+                   job->work);
     enum yp_status status = patches_fit(job->points, p);
     if (status != YP_OK)
         return status;

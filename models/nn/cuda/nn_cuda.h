@@ -1,5 +1,5 @@
 /* Operators on a GPU: what the plugin of kernels.cu gives. Pointers are the device's, arrays dense
- * unless a stride says otherwise; `bf16`: arrays of the version's type are bf16, else float. All
+ * unless a stride says otherwise; `type`: of arrays of the version's type, float or 16 bits. All
  * launch on the device's default stream and return the status of the launch.
  *
  * Sums are float's, in an order that the sizes alone decide. An index that is not allowed, which
@@ -19,9 +19,10 @@ extern "C" {
 
 #define NN_CUDA_PLUGIN "nn-cuda"
 
-/* y = x in bf16 from float, to the nearest. */
+/* y = x in 16 bits from float, to the nearest. */
 struct nn_cuda_narrow {
     size_t n;
+    enum nn_type type;
     const float *x;
     uint16_t *y;
 };
@@ -29,7 +30,7 @@ struct nn_cuda_narrow {
 /* y (n) = a + b; b NULL: y = a. */
 struct nn_cuda_add {
     size_t n;
-    bool bf16;
+    enum nn_type type;
     const void *a, *b;
     void *y;
 };
@@ -37,7 +38,7 @@ struct nn_cuda_add {
 /* y (n) = x times factor. */
 struct nn_cuda_scale {
     size_t n;
-    bool bf16; /* of y */
+    enum nn_type type; /* of y */
     float factor;
     const float *x;
     void *y;
@@ -48,7 +49,8 @@ enum nn_cuda_function { NN_CUDA_RELU, NN_CUDA_GELU, NN_CUDA_LEAKY_RELU };
 /* Forward: y = the function of x, element by element. Backward: dx, which may be NULL. */
 struct nn_cuda_line {
     size_t n;
-    bool bf16, add;
+    enum nn_type type;
+    bool add;
     enum nn_cuda_function function;
     float slope; /* of NN_CUDA_LEAKY_RELU where x is not above 0 */
     const void *x, *dy;
@@ -59,7 +61,8 @@ struct nn_cuda_line {
  * first unless `add`. */
 struct nn_cuda_embedding {
     size_t n, v, d;
-    bool bf16, add;
+    enum nn_type type;
+    bool add;
     const int32_t *token;
     const void *table, *dy;
     void *y;
@@ -69,7 +72,8 @@ struct nn_cuda_embedding {
 /* Backward: dx or dgain may be NULL; `work` is nn_cuda_columns_bytes(n, d). */
 struct nn_cuda_rmsnorm {
     size_t n, d;
-    bool bf16, add_dx, add_dgain;
+    enum nn_type type;
+    bool add_dx, add_dgain;
     float eps;
     const void *x, *dy;
     const float *gain;
@@ -90,7 +94,8 @@ struct nn_cuda_int8_rows {
  * floats more. */
 struct nn_cuda_norm {
     size_t n, c;
-    bool bf16, add_dx, add_dgain, add_dshift;
+    enum nn_type type;
+    bool add_dx, add_dgain, add_dshift;
     float eps;
     const void *x, *dy;
     const float *gain, *shift;
@@ -102,7 +107,8 @@ struct nn_cuda_norm {
 /* From x to y, turned; or, `back`, from dy as x to dx as y. */
 struct nn_cuda_rope {
     size_t b, t, h, e;
-    bool bf16, back;
+    enum nn_type type;
+    bool back;
     const void *x;
     const float *cosine, *sine; /* (t, e / 2) */
     void *y;
@@ -111,7 +117,7 @@ struct nn_cuda_rope {
 /* Backward with dy; dgate or dup may be NULL. */
 struct nn_cuda_swiglu {
     size_t n;
-    bool bf16;
+    enum nn_type type;
     const void *gate, *up, *dy;
     void *y, *dgate, *dup;
 };
@@ -122,7 +128,8 @@ struct nn_cuda_swiglu {
  * `along` as workspace. YP_UNSUPPORTED: e is above NN_CUDA_CHANNELS. */
 struct nn_cuda_attention {
     size_t b, t, h, e;
-    bool bf16, causal;
+    enum nn_type type;
+    bool causal;
     const void *q, *k, *v, *dy;
     void *y, *dq, *dk, *dv;
     float *high, *sum, *along;
@@ -132,7 +139,7 @@ struct nn_cuda_attention {
  * float. */
 struct nn_cuda_cross_entropy {
     size_t n, v;
-    bool bf16; /* of s */
+    enum nn_type type; /* of s */
     const float *z, *dloss;
     const int32_t *label;
     float *loss, *high, *sum;
@@ -145,7 +152,8 @@ struct nn_cuda_cross_entropy {
  * nn_cuda_columns_bytes(n, c). */
 struct nn_cuda_columns {
     size_t n, c;
-    bool bf16, by_column, average, add;
+    enum nn_type type;
+    bool by_column, average, add;
     const void *dy, *x;
     const float *mean, *r;
     float *sums;
@@ -165,15 +173,16 @@ static inline size_t nn_cuda_columns_bytes(size_t n, size_t c)
  * columns. */
 struct nn_cuda_patches {
     const void *at;
-    bool bf16;
+    enum nn_type type;
     unsigned h, w, c, p, q, r, s;
     int scale, shift, sign, step;
 };
 
-/* As struct nn_gemm (gemm/gemm.h) and its matrices, in float and bf16. */
+/* As struct nn_gemm (gemm/gemm.h) and its matrices, in float and 16 bits. */
 struct nn_cuda_matrix {
     void *at;
-    bool bf16, transposed;
+    enum nn_type type;
+    bool transposed;
     size_t stride;
 };
 
@@ -217,7 +226,7 @@ struct nn_cuda_depthwise {
 /* As the operators of these names; gradients may be NULL. */
 struct nn_cuda_mse {
     size_t n, c;
-    bool bf16;
+    enum nn_type type;
     const void *y, *t;
     const float *dloss;
     float *loss;
@@ -226,14 +235,16 @@ struct nn_cuda_mse {
 
 struct nn_cuda_upsample {
     size_t b, h, w, c, p, q;
-    bool bf16, corners, add;
+    enum nn_type type;
+    bool corners, add;
     const void *x, *dy;
     void *y, *dx;
 };
 
 struct nn_cuda_tokens {
     size_t b, t, d;
-    bool bf16, add_dfirst, add_dposition;
+    enum nn_type type;
+    bool add_dfirst, add_dposition;
     const void *x, *dy;
     const float *first, *position;
     void *y, *dx;
@@ -242,7 +253,7 @@ struct nn_cuda_tokens {
 
 struct nn_cuda_slice {
     size_t b, t, d, m, from;
-    bool bf16;
+    enum nn_type type;
     const void *x, *dy;
     void *y, *dx;
 };
@@ -253,7 +264,8 @@ struct nn_cuda_slice {
  * there with `add`. */
 struct nn_cuda_segments {
     size_t n, rows, c;
-    bool bf16, add, mean;
+    enum nn_type type;
+    bool add, mean;
     float factor;
     const int32_t *offset, *index; /* one of them is NULL */
     void *rows_of, *segments;
@@ -262,14 +274,16 @@ struct nn_cuda_segments {
 /* As the operators of these names; gradients may be NULL. */
 struct nn_cuda_gate {
     size_t n;
-    bool bf16, add_dx, add_dg;
+    enum nn_type type;
+    bool add_dx, add_dg;
     const void *x, *g, *dy;
     void *y, *dx, *dg;
 };
 
 struct nn_cuda_edge_pair {
     size_t n, c, e;
-    bool bf16, add_da, add_db;
+    enum nn_type type;
+    bool add_da, add_db;
     const int32_t *offset, *end;
     const void *a, *b, *dy;
     void *y, *da, *db;
@@ -278,7 +292,8 @@ struct nn_cuda_edge_pair {
 /* `slopes` is workspace, (e + n, h). */
 struct nn_cuda_gatv2 {
     size_t n, h, c, e, f;
-    bool bf16, add_dleft, add_dright, add_dfeature, add_dedge, add_dattention;
+    enum nn_type type;
+    bool add_dleft, add_dright, add_dfeature, add_dedge, add_dattention;
     float slope;
     const int32_t *offset, *source;
     const void *left, *right, *dy;
@@ -321,7 +336,8 @@ struct nn_cuda_scale_rows {
 
 struct nn_cuda_add_embedding {
     size_t n, c, v, d;
-    bool bf16, add_dx, add_dtable;
+    enum nn_type type;
+    bool add_dx, add_dtable;
     const void *x, *dy;
     const float *table;
     const int32_t *index;
@@ -331,7 +347,8 @@ struct nn_cuda_add_embedding {
 
 struct nn_cuda_mode_steps {
     size_t n, c, k, t;
-    bool bf16, add_dx, add_dmode, add_dposition;
+    enum nn_type type;
+    bool add_dx, add_dmode, add_dposition;
     const void *x, *dy;
     const float *mode, *position;
     void *y, *dx;
@@ -341,7 +358,8 @@ struct nn_cuda_mode_steps {
 /* y (n) of x, rows of `count` elements; either pass. */
 struct nn_cuda_dropout {
     size_t n, count;
-    bool bf16, add;
+    enum nn_type type;
+    bool add;
     struct nn_drop drop;
     const void *x;
     void *y;
@@ -351,14 +369,15 @@ struct nn_cuda_dropout {
  * backward: its slopes become those at what relu was given. */
 struct nn_cuda_hidden {
     size_t n, count;
-    bool bf16;
+    enum nn_type type;
     struct nn_drop drop;
     void *hidden, *slopes;
 };
 
 struct nn_cuda_attention_pool {
     size_t g, i, c;
-    bool bf16, add_dx, add_dscore;
+    enum nn_type type;
+    bool add_dx, add_dscore;
     const void *x, *score, *dy;
     void *y, *dx, *dscore;
     float *weight;
@@ -368,7 +387,7 @@ struct nn_cuda_attention_pool {
  * of the step before to `last` (n, t, h). */
 struct nn_cuda_lstm {
     size_t n, t, h, step;
-    bool bf16; /* of y and dy */
+    enum nn_type type; /* of y and dy */
     float *gates, *cell;
     void *y;
     const void *dy;
@@ -379,7 +398,8 @@ struct nn_cuda_lstm {
 /* `along` (g, i, h) is workspace of the vjp. */
 struct nn_cuda_segment_attention {
     size_t i, h, d, n, g;
-    bool bf16, add_dq, add_dk, add_dv;
+    enum nn_type type;
+    bool add_dq, add_dk, add_dv;
     const void *q, *k, *v, *dy;
     const int32_t *offset;
     void *y, *dq, *dk, *dv;
@@ -390,9 +410,9 @@ struct nn_cuda_segment_attention {
  * the CPU, too. Arrays of the oracle are doubles. */
 struct nn_cuda_mixture {
     size_t n, k, t;
-    size_t d, graphs; /* of collision */
-    size_t room;      /* numbers of each node in `work` */
-    bool bf16;        /* of logit and dlogit */
+    size_t d, graphs;  /* of collision */
+    size_t room;       /* numbers of each node in `work` */
+    enum nn_type type; /* of logit and dlogit */
     bool add_dp, add_dlogit, add_dtarget;
     double setting[5];
     const void *p, *logit, *target, *here, *dloss;
@@ -402,7 +422,8 @@ struct nn_cuda_mixture {
 
 struct nn_cuda_mixture_head {
     size_t n;
-    bool bf16, add; /* of raw and draw */
+    enum nn_type type; /* of raw and draw */
+    bool add;
     float least, most;
     const void *raw;
     const float *dy;
@@ -412,7 +433,8 @@ struct nn_cuda_mixture_head {
 
 struct nn_cuda_coverage {
     size_t n;
-    bool bf16, add_dx, add_dlabel; /* of x and dx */
+    enum nn_type type; /* of x and dx */
+    bool add_dx, add_dlabel;
     float smoothing;
     const void *x;
     const float *label, *dloss;

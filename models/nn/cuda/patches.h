@@ -25,7 +25,7 @@ YPK_FUNCTION float patches_get(const struct nn_cuda_patches *p, size_t point, si
     unsigned place = (unsigned)tap / p->c, channel = (unsigned)tap % p->c;
     size_t pixel;
     return patches_pixel(p, (unsigned)point, place / p->s, place % p->s, &pixel)
-               ? nn_get(p->at, pixel * p->c + channel, p->bf16)
+               ? nn_get(p->at, pixel * p->c + channel, p->type)
                : 0;
 }
 
@@ -41,10 +41,10 @@ YPK_FUNCTION void depthwise_point(const struct nn_cuda_depthwise *job, size_t at
         for (unsigned v = 0; v < p->s; v++) {
             size_t pixel;
             if (patches_pixel(p, point, u, v, &pixel))
-                sum += nn_get(p->at, pixel * p->c + channel, p->bf16) *
-                       nn_get(job->weights, (size_t)(u * p->s + v) * p->c + channel, p->bf16);
+                sum += nn_get(p->at, pixel * p->c + channel, p->type) *
+                       nn_get(job->weights, (size_t)(u * p->s + v) * p->c + channel, p->type);
         }
-    nn_put(job->y, at, job->add ? nn_get(job->y, at, p->bf16) + sum : sum, p->bf16);
+    nn_put(job->y, at, job->add ? nn_get(job->y, at, p->type) + sum : sum, p->type);
 }
 
 /* What every NN_CUDA_GROUPSth point from `group` on has for element i of dweights (r, s, c). */
@@ -55,6 +55,6 @@ YPK_FUNCTION void depthwise_part(const struct nn_cuda_depthwise *job, size_t gro
     double sum = 0;
     for (size_t point = group; point < job->points; point += NN_CUDA_GROUPS)
         sum +=
-            (double)(patches_get(p, point, i) * nn_get(job->dy, point * p->c + channel, p->bf16));
+            (double)(patches_get(p, point, i) * nn_get(job->dy, point * p->c + channel, p->type));
     job->work[group * p->r * p->s * p->c + i] = sum;
 }

@@ -41,7 +41,7 @@ YPK_FUNCTION void rmsnorm_row(const struct nn_cuda_rmsnorm *job, size_t row,
     YPK_EACH (t, ROWS_THREADS) {
         float sum = 0;
         for (size_t i = t; i < job->d; i += ROWS_THREADS) {
-            float x = nn_get(job->x, at + i, job->bf16);
+            float x = nn_get(job->x, at + i, job->type);
             sum += x * x;
         }
         shared->part[t] = sum;
@@ -52,7 +52,7 @@ YPK_FUNCTION void rmsnorm_row(const struct nn_cuda_rmsnorm *job, size_t row,
         if (t == 0)
             job->r[row] = r;
         for (size_t i = t; i < job->d; i += ROWS_THREADS)
-            nn_put(job->y, at + i, nn_get(job->x, at + i, job->bf16) * r * job->gain[i], job->bf16);
+            nn_put(job->y, at + i, nn_get(job->x, at + i, job->type) * r * job->gain[i], job->type);
     }
 }
 
@@ -63,19 +63,19 @@ YPK_FUNCTION void rmsnorm_row_vjp(const struct nn_cuda_rmsnorm *job, size_t row,
     YPK_EACH (t, ROWS_THREADS) {
         float sum = 0;
         for (size_t i = t; i < job->d; i += ROWS_THREADS)
-            sum += job->gain[i] * nn_get(job->dy, at + i, job->bf16) *
-                   nn_get(job->x, at + i, job->bf16);
+            sum += job->gain[i] * nn_get(job->dy, at + i, job->type) *
+                   nn_get(job->x, at + i, job->type);
         shared->part[t] = sum;
     }
     rows_reduce(shared, false);
     YPK_EACH (t, ROWS_THREADS) {
         float r = job->r[row], along = shared->all * (r * r * r / (float)job->d);
         for (size_t i = t; i < job->d; i += ROWS_THREADS) {
-            float slope = r * job->gain[i] * nn_get(job->dy, at + i, job->bf16) -
-                          along * nn_get(job->x, at + i, job->bf16);
+            float slope = r * job->gain[i] * nn_get(job->dy, at + i, job->type) -
+                          along * nn_get(job->x, at + i, job->type);
             if (job->add_dx)
-                slope += nn_get(job->dx, at + i, job->bf16);
-            nn_put(job->dx, at + i, slope, job->bf16);
+                slope += nn_get(job->dx, at + i, job->type);
+            nn_put(job->dx, at + i, slope, job->type);
         }
     }
 }
@@ -119,7 +119,7 @@ YPK_FUNCTION void layer_norm_row(const struct nn_cuda_norm *job, size_t row,
     YPK_EACH (t, ROWS_THREADS) {
         float sum = 0;
         for (size_t i = t; i < job->c; i += ROWS_THREADS)
-            sum += nn_get(job->x, at + i, job->bf16);
+            sum += nn_get(job->x, at + i, job->type);
         shared->part[t] = sum;
     }
     rows_reduce(shared, false);
@@ -127,7 +127,7 @@ YPK_FUNCTION void layer_norm_row(const struct nn_cuda_norm *job, size_t row,
     YPK_EACH (t, ROWS_THREADS) {
         float middle = shared->all / (float)job->c, squares = 0;
         for (size_t i = t; i < job->c; i += ROWS_THREADS) {
-            float off = nn_get(job->x, at + i, job->bf16) - middle;
+            float off = nn_get(job->x, at + i, job->type) - middle;
             squares += off * off;
         }
         mean[YPK_OWN(t)] = middle;
@@ -141,20 +141,20 @@ YPK_FUNCTION void layer_norm_row(const struct nn_cuda_norm *job, size_t row,
             job->r[row] = r;
         }
         for (size_t i = t; i < job->c; i += ROWS_THREADS) {
-            float h = (nn_get(job->x, at + i, job->bf16) - middle) * r;
-            nn_put(job->y, at + i, h * job->gain[i] + job->shift[i], job->bf16);
+            float h = (nn_get(job->x, at + i, job->type) - middle) * r;
+            nn_put(job->y, at + i, h * job->gain[i] + job->shift[i], job->type);
         }
     }
 }
 
 YPK_FUNCTION float layer_norm_unit(const struct nn_cuda_norm *job, size_t row, size_t i)
 {
-    return (nn_get(job->x, row * job->c + i, job->bf16) - job->mean[row]) * job->r[row];
+    return (nn_get(job->x, row * job->c + i, job->type) - job->mean[row]) * job->r[row];
 }
 
 YPK_FUNCTION float layer_norm_gained(const struct nn_cuda_norm *job, size_t row, size_t i)
 {
-    return job->gain[i] * nn_get(job->dy, row * job->c + i, job->bf16);
+    return job->gain[i] * nn_get(job->dy, row * job->c + i, job->type);
 }
 
 YPK_FUNCTION void layer_norm_row_vjp(const struct nn_cuda_norm *job, size_t row,
@@ -182,8 +182,8 @@ YPK_FUNCTION void layer_norm_row_vjp(const struct nn_cuda_norm *job, size_t row,
             float slope = job->r[row] * (layer_norm_gained(job, row, i) - all[YPK_OWN(t)] -
                                          layer_norm_unit(job, row, i) * along);
             if (job->add_dx)
-                slope += nn_get(job->dx, row * job->c + i, job->bf16);
-            nn_put(job->dx, row * job->c + i, slope, job->bf16);
+                slope += nn_get(job->dx, row * job->c + i, job->type);
+            nn_put(job->dx, row * job->c + i, slope, job->type);
         }
     }
 }
@@ -193,13 +193,13 @@ YPK_FUNCTION void layer_norm_row_vjp(const struct nn_cuda_norm *job, size_t row,
 YPK_FUNCTION float batch_norm_unit(const struct nn_cuda_norm *job, size_t at)
 {
     size_t i = at % job->c;
-    return (nn_get(job->x, at, job->bf16) - job->mean[i]) * job->r[i];
+    return (nn_get(job->x, at, job->type) - job->mean[i]) * job->r[i];
 }
 
 YPK_FUNCTION void batch_norm_value(const struct nn_cuda_norm *job, size_t at)
 {
     size_t i = at % job->c;
-    nn_put(job->y, at, batch_norm_unit(job, at) * job->gain[i] + job->shift[i], job->bf16);
+    nn_put(job->y, at, batch_norm_unit(job, at) * job->gain[i] + job->shift[i], job->type);
 }
 
 /* dgain and dshift are the sums of dy h and dy alone. */
@@ -207,18 +207,18 @@ YPK_FUNCTION void batch_norm_slope(const struct nn_cuda_norm *job, size_t at)
 {
     size_t i = at % job->c;
     float along = job->dgain[i] / (float)job->n, all = job->dshift[i] / (float)job->n;
-    float off = nn_get(job->dy, at, job->bf16) - all - batch_norm_unit(job, at) * along;
+    float off = nn_get(job->dy, at, job->type) - all - batch_norm_unit(job, at) * along;
     float slope = job->gain[i] * job->r[i] * off;
     if (job->add_dx)
-        slope += nn_get(job->dx, at, job->bf16);
-    nn_put(job->dx, at, slope, job->bf16);
+        slope += nn_get(job->dx, at, job->type);
+    nn_put(job->dx, at, slope, job->type);
 }
 
 /* -- mse: see operators/mse.c ----------------------------------------------------------------- */
 
 YPK_FUNCTION float mse_off(const struct nn_cuda_mse *job, size_t at)
 {
-    return nn_get(job->y, at, job->bf16) - nn_get(job->t, at, job->bf16);
+    return nn_get(job->y, at, job->type) - nn_get(job->t, at, job->type);
 }
 
 YPK_FUNCTION void mse_row(const struct nn_cuda_mse *job, size_t row, struct rows_shared *shared)
@@ -240,9 +240,9 @@ YPK_FUNCTION void mse_slope(const struct nn_cuda_mse *job, size_t at)
 {
     float slope = job->dloss[at / job->c] * 2 / (float)job->c * mse_off(job, at);
     if (job->dy != NULL)
-        nn_put(job->dy, at, slope, job->bf16);
+        nn_put(job->dy, at, slope, job->type);
     if (job->dt != NULL)
-        nn_put(job->dt, at, -slope, job->bf16);
+        nn_put(job->dt, at, -slope, job->type);
 }
 
 /* -- cross-entropy: see operators/linear_cross_entropy.c ------------------------------------ */
@@ -287,7 +287,7 @@ YPK_FUNCTION void cross_entropy_slope(const struct nn_cuda_cross_entropy *job, s
     p -= label >= 0 && (size_t)label == i ? 1 : 0;
     if (label < 0 || (size_t)label >= job->v)
         p = YPK_NAN;
-    nn_put(job->s, at, job->dloss[row] * p, job->bf16);
+    nn_put(job->s, at, job->dloss[row] * p, job->type);
 }
 
 /* -- sums of columns ------------------------------------------------------------------------ */
@@ -305,10 +305,10 @@ YPK_FUNCTION void columns_part(const struct nn_cuda_columns *job, size_t group, 
         size_t at = row * job->c + i, k = job->by_column ? i : row;
         float h = 1;
         if (job->x != NULL) {
-            h = nn_get(job->x, at, job->bf16) - (job->mean != NULL ? job->mean[k] : 0);
+            h = nn_get(job->x, at, job->type) - (job->mean != NULL ? job->mean[k] : 0);
             h *= job->r != NULL ? job->r[k] : 1;
         }
-        sum += (double)(job->dy != NULL ? nn_get(job->dy, at, job->bf16) * h : h * h);
+        sum += (double)(job->dy != NULL ? nn_get(job->dy, at, job->type) * h : h * h);
     }
     job->work[group * job->c + i] = sum;
 }

@@ -13,12 +13,12 @@ YPK_FUNCTION void add_embedding_value(const struct nn_cuda_add_embedding *job, s
 {
     const size_t k = at % job->c;
     const int32_t index = job->index[at / job->c];
-    float value = nn_get(job->x, at, job->bf16);
+    float value = nn_get(job->x, at, job->type);
     if (index < 0 || (size_t)index >= job->v)
         value = YPK_NAN;
     else if (k < job->d)
         value += job->table[(size_t)index * job->d + k];
-    nn_put(job->y, at, value, job->bf16);
+    nn_put(job->y, at, value, job->type);
 }
 
 /* Element `at` of dtable (v, d). */
@@ -27,7 +27,7 @@ YPK_FUNCTION void add_embedding_sum(const struct nn_cuda_add_embedding *job, siz
     float sum = job->add_dtable ? job->dtable[at] : 0;
     for (size_t i = 0; i < job->n; i++)
         if (job->index[i] >= 0 && (size_t)job->index[i] == at / job->d)
-            sum += nn_get(job->dy, i * job->c + at % job->d, job->bf16);
+            sum += nn_get(job->dy, i * job->c + at % job->d, job->type);
     job->dtable[at] = sum;
 }
 
@@ -37,9 +37,9 @@ YPK_FUNCTION void add_embedding_sum(const struct nn_cuda_add_embedding *job, siz
 YPK_FUNCTION void mode_steps_value(const struct nn_cuda_mode_steps *job, size_t at)
 {
     const size_t c = at % job->c, step = at / job->c % job->t, row = at / job->c / job->t;
-    const float x = nn_get(job->x, row / job->k * job->c + c, job->bf16);
+    const float x = nn_get(job->x, row / job->k * job->c + c, job->type);
     nn_put(job->y, at, x + job->mode[row % job->k * job->c + c] + job->position[step * job->c + c],
-           job->bf16);
+           job->type);
 }
 
 /* The sum of dy over all that lies between the bounds, in channel c. */
@@ -50,7 +50,7 @@ YPK_FUNCTION float mode_steps_sum(const struct nn_cuda_mode_steps *job, const si
     for (size_t i = first[0]; i < end[0]; i++)
         for (size_t k = first[1]; k < end[1]; k++)
             for (size_t step = first[2]; step < end[2]; step++)
-                sum += nn_get(job->dy, ((i * job->k + k) * job->t + step) * job->c + c, job->bf16);
+                sum += nn_get(job->dy, ((i * job->k + k) * job->t + step) * job->c + c, job->type);
     return sum;
 }
 
@@ -65,11 +65,11 @@ YPK_FUNCTION void mode_steps_slope(const struct nn_cuda_mode_steps *job, size_t 
     first[which] = row;
     end[which] = row + 1;
     if (which == 0 && job->dx != NULL)
-        graphs_put(job->dx, row * job->c + c, mode_steps_sum(job, first, end, c), job->bf16,
+        graphs_put(job->dx, row * job->c + c, mode_steps_sum(job, first, end, c), job->type,
                    job->add_dx);
     float *sums = which == 1 ? job->dmode : job->dposition;
     if (which > 0 && sums != NULL)
-        graphs_put(sums, row * job->c + c, mode_steps_sum(job, first, end, c), false,
+        graphs_put(sums, row * job->c + c, mode_steps_sum(job, first, end, c), NN_FLOAT,
                    which == 1 ? job->add_dmode : job->add_dposition);
 }
 
@@ -79,22 +79,22 @@ YPK_FUNCTION void mode_steps_slope(const struct nn_cuda_mode_steps *job, size_t 
 YPK_FUNCTION void dropout_value(const struct nn_cuda_dropout *job, size_t at)
 {
     const float factor = (float)nn_drop_factor(&job->drop, at / job->count, at % job->count);
-    graphs_put(job->y, at, nn_get(job->x, at, job->bf16) * factor, job->bf16, job->add);
+    graphs_put(job->y, at, nn_get(job->x, at, job->type) * factor, job->type, job->add);
 }
 
 /* -- feed_forward: element `at` of hidden rows ------------------------------------------------- */
 
 YPK_FUNCTION void hidden_value(const struct nn_cuda_hidden *job, size_t at)
 {
-    const float value = nn_get(job->hidden, at, job->bf16);
+    const float value = nn_get(job->hidden, at, job->type);
     const float factor = (float)nn_drop_factor(&job->drop, at / job->count, at % job->count);
-    nn_put(job->hidden, at, (value < 0 ? 0 : value) * factor, job->bf16);
+    nn_put(job->hidden, at, (value < 0 ? 0 : value) * factor, job->type);
 }
 
 YPK_FUNCTION void hidden_slope(const struct nn_cuda_hidden *job, size_t at)
 {
-    const float slope = nn_get(job->slopes, at, job->bf16) * (float)(1 / (1 - job->drop.rate));
-    nn_put(job->slopes, at, nn_get(job->hidden, at, job->bf16) <= 0 ? 0 : slope, job->bf16);
+    const float slope = nn_get(job->slopes, at, job->type) * (float)(1 / (1 - job->drop.rate));
+    nn_put(job->slopes, at, nn_get(job->hidden, at, job->type) <= 0 ? 0 : slope, job->type);
 }
 
 /* -- attention_pool --------------------------------------------------------------------------- */
@@ -103,21 +103,21 @@ YPK_FUNCTION void hidden_slope(const struct nn_cuda_hidden *job, size_t at)
 YPK_FUNCTION void attention_pool_value(const struct nn_cuda_attention_pool *job, size_t at)
 {
     const size_t group = at / job->c, c = at % job->c;
-    float high = nn_get(job->score, group * job->i, job->bf16), sum = 0, value = 0;
+    float high = nn_get(job->score, group * job->i, job->type), sum = 0, value = 0;
     for (size_t i = 1; i < job->i; i++) {
-        const float score = nn_get(job->score, group * job->i + i, job->bf16);
+        const float score = nn_get(job->score, group * job->i + i, job->type);
         high = score > high ? score : high;
     }
     for (size_t i = 0; i < job->i; i++)
-        sum += expf(nn_get(job->score, group * job->i + i, job->bf16) - high);
+        sum += expf(nn_get(job->score, group * job->i + i, job->type) - high);
     for (size_t i = 0; i < job->i; i++) {
         const size_t row = group * job->i + i;
-        const float weight = expf(nn_get(job->score, row, job->bf16) - high) / sum;
+        const float weight = expf(nn_get(job->score, row, job->type) - high) / sum;
         if (c == 0)
             job->weight[row] = weight;
-        value += weight * nn_get(job->x, row * job->c + c, job->bf16);
+        value += weight * nn_get(job->x, row * job->c + c, job->type);
     }
-    nn_put(job->y, at, value, job->bf16);
+    nn_put(job->y, at, value, job->type);
 }
 
 /* The product of row `row` of x with its group's dy. */
@@ -125,8 +125,8 @@ YPK_FUNCTION float attention_pool_along(const struct nn_cuda_attention_pool *job
 {
     float sum = 0;
     for (size_t c = 0; c < job->c; c++)
-        sum += nn_get(job->x, row * job->c + c, job->bf16) *
-               nn_get(job->dy, row / job->i * job->c + c, job->bf16);
+        sum += nn_get(job->x, row * job->c + c, job->type) *
+               nn_get(job->dy, row / job->i * job->c + c, job->type);
     return sum;
 }
 
@@ -137,7 +137,7 @@ YPK_FUNCTION void attention_pool_score_slope(const struct nn_cuda_attention_pool
     float all = 0;
     for (size_t row = first; row < first + job->i; row++)
         all += job->weight[row] * attention_pool_along(job, row);
-    graphs_put(job->dscore, at, job->weight[at] * (attention_pool_along(job, at) - all), job->bf16,
+    graphs_put(job->dscore, at, job->weight[at] * (attention_pool_along(job, at) - all), job->type,
                job->add_dscore);
 }
 
@@ -145,8 +145,8 @@ YPK_FUNCTION void attention_pool_score_slope(const struct nn_cuda_attention_pool
 YPK_FUNCTION void attention_pool_slope(const struct nn_cuda_attention_pool *job, size_t at)
 {
     const size_t row = at / job->c;
-    const float dy = nn_get(job->dy, row / job->i * job->c + at % job->c, job->bf16);
-    graphs_put(job->dx, at, job->weight[row] * dy, job->bf16, job->add_dx);
+    const float dy = nn_get(job->dy, row / job->i * job->c + at % job->c, job->type);
+    graphs_put(job->dx, at, job->weight[row] * dy, job->type, job->add_dx);
 }
 
 /* -- lstm: cell `at` of a step, (n, h) --------------------------------------------------------- */
@@ -168,7 +168,7 @@ YPK_FUNCTION void lstm_cell(const struct nn_cuda_lstm *job, size_t at)
     gates[2 * job->h] = g;
     gates[3 * job->h] = o;
     job->cell[cell] = value;
-    nn_put(job->y, cell, o * tanhf(value), job->bf16);
+    nn_put(job->y, cell, o * tanhf(value), job->type);
 }
 
 /* As in operators/lstm.c; `last` (n, t, h) gets the y of the step before. */
@@ -180,7 +180,7 @@ YPK_FUNCTION void lstm_slope(const struct nn_cuda_lstm *job, size_t at)
     const bool behind = job->step + 1 < job->t;
     const float squashed = tanhf(job->cell[cell]),
                 before = job->step > 0 ? job->cell[cell - job->h] : 0;
-    const float slope = nn_get(job->dy, cell, job->bf16) + (behind ? job->dh[at] : 0);
+    const float slope = nn_get(job->dy, cell, job->type) + (behind ? job->dh[at] : 0);
     const float into = (behind ? job->dc[at] : 0) + slope * o * (1 - squashed * squashed);
     float *dz = job->dz + row * 4 * job->h + k;
     dz[0] = into * g * i * (1 - i);
@@ -208,7 +208,7 @@ YPK_FUNCTION float segment_product(const struct nn_cuda_segment_attention *job, 
 {
     float sum = 0;
     for (size_t c = 0; c < job->d; c++)
-        sum += nn_get(left, a * job->d + c, job->bf16) * nn_get(right, b * job->d + c, job->bf16);
+        sum += nn_get(left, a * job->d + c, job->type) * nn_get(right, b * job->d + c, job->type);
     return sum;
 }
 
@@ -234,11 +234,11 @@ YPK_FUNCTION void segment_attention_value(const struct nn_cuda_segment_attention
     for (size_t j = rows.begin; j < rows.end; j++) {
         const float power = segment_power(job, query, j, high);
         sum += power;
-        value += power * nn_get(job->v, (j * job->h + h) * job->d + c, job->bf16);
+        value += power * nn_get(job->v, (j * job->h + h) * job->d + c, job->type);
     }
     if (rows.begin < rows.end)
         value /= sum;
-    nn_put(job->y, at, value, job->bf16);
+    nn_put(job->y, at, value, job->type);
     if (c == 0) {
         job->high[place] = high;
         job->sum[place] = sum;
@@ -280,9 +280,9 @@ YPK_FUNCTION void segment_query_slope(const struct nn_cuda_segment_attention *jo
         const struct graphs_range rows = segment_of(job, g);
         for (size_t j = rows.begin; j < rows.end; j++)
             sum += segment_slope(job, place, j) *
-                   nn_get(job->k, (j * job->h + query % job->h) * job->d + c, job->bf16);
+                   nn_get(job->k, (j * job->h + query % job->h) * job->d + c, job->type);
     }
-    graphs_put(job->dq, at, sum, job->bf16, job->add_dq);
+    graphs_put(job->dq, at, sum, job->type, job->add_dq);
 }
 
 /* Element `at` of dk and dv (n, h, d), over the queries of the row's segment. */
@@ -296,11 +296,11 @@ YPK_FUNCTION void segment_row_slope(const struct nn_cuda_segment_attention *job,
     for (size_t i = 0; g < job->g && i < job->i; i++) {
         const size_t place = (g * job->i + i) * job->h + h;
         dk += segment_slope(job, place, row) *
-              nn_get(job->q, (i * job->h + h) * job->d + c, job->bf16);
-        dv += segment_share(job, place, row) * nn_get(job->dy, place * job->d + c, job->bf16);
+              nn_get(job->q, (i * job->h + h) * job->d + c, job->type);
+        dv += segment_share(job, place, row) * nn_get(job->dy, place * job->d + c, job->type);
     }
     if (job->dk != NULL)
-        graphs_put(job->dk, at, dk, job->bf16, job->add_dk);
+        graphs_put(job->dk, at, dk, job->type, job->add_dk);
     if (job->dv != NULL)
-        graphs_put(job->dv, at, dv, job->bf16, job->add_dv);
+        graphs_put(job->dv, at, dv, job->type, job->add_dv);
 }

@@ -10,8 +10,7 @@ const struct nn_cuda *nn_cuda_table(void)
 
 static struct nn_cuda_matrix matrix_of(const struct nn_matrix *matrix)
 {
-    return (struct nn_cuda_matrix){matrix->at, matrix->type == NN_BFLOAT16, matrix->transposed,
-                                   matrix->stride};
+    return (struct nn_cuda_matrix){matrix->at, matrix->type, matrix->transposed, matrix->stride};
 }
 
 struct nn_cuda_gemm nn_cuda_gemm_of(const struct nn_gemm *gemm)
@@ -33,12 +32,12 @@ enum yp_status nn_cuda_product(const struct nn_cuda *cuda, struct yp_device *dev
     return cuda->gemm(device, &job);
 }
 
-struct nn_cuda_line nn_cuda_line_of(const struct nn_call *call, bool bf16,
+struct nn_cuda_line nn_cuda_line_of(const struct nn_call *call, enum nn_type type,
                                     enum nn_cuda_function function)
 {
     enum { X, Y };
     return (struct nn_cuda_line){.n = call->shape->size[0],
-                                 .bf16 = bf16,
+                                 .type = type,
                                  .add = nn_adds(call, X),
                                  .function = function,
                                  .slope = (float)call->shape->setting[0],
@@ -48,12 +47,12 @@ struct nn_cuda_line nn_cuda_line_of(const struct nn_call *call, bool bf16,
                                  .dx = call->gradient[X]};
 }
 
-struct nn_cuda_norm nn_cuda_norm_of(const struct nn_call *call, bool bf16)
+struct nn_cuda_norm nn_cuda_norm_of(const struct nn_call *call, enum nn_type type)
 {
     enum { X, GAIN, SHIFT, Y, MEAN, R };
     return (struct nn_cuda_norm){.n = call->shape->size[0],
                                  .c = call->shape->size[1],
-                                 .bf16 = bf16,
+                                 .type = type,
                                  .add_dx = nn_adds(call, X),
                                  .add_dgain = nn_adds(call, GAIN),
                                  .add_dshift = nn_adds(call, SHIFT),
@@ -71,14 +70,15 @@ struct nn_cuda_norm nn_cuda_norm_of(const struct nn_call *call, bool bf16)
                                  .work = call->work};
 }
 
-struct nn_cuda_mixture nn_cuda_mixture_of(const struct nn_call *call, bool bf16, size_t room)
+struct nn_cuda_mixture nn_cuda_mixture_of(const struct nn_call *call, enum nn_type type,
+                                          size_t room)
 {
     enum { P, LOGIT };
     struct nn_cuda_mixture job = {.n = call->shape->size[0],
                                   .k = call->shape->size[1],
                                   .t = call->shape->size[2],
                                   .room = room,
-                                  .bf16 = bf16,
+                                  .type = type,
                                   .add_dp = nn_adds(call, P),
                                   .add_dlogit = nn_adds(call, LOGIT),
                                   .p = call->value[P],

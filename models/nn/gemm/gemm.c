@@ -49,7 +49,7 @@ static float *in_float(const struct nn_matrix *matrix, size_t rows, size_t colum
     if (read && matrix->type == NN_SINT8)
         nn_widen_int8(matrix->at, elements(matrix, rows, columns), wide);
     else if (read)
-        nn_widen(matrix->at, elements(matrix, rows, columns), wide);
+        nn_widen(matrix->at, matrix->type, elements(matrix, rows, columns), wide);
     return wide;
 }
 
@@ -71,8 +71,8 @@ static enum yp_status blas_gemm(const struct nn_gemm *g, void *work)
     for (size_t i = 0; i < g->m && apart; i++)
         for (size_t j = 0; j < g->n; j++)
             c[i * g->c.stride + j] += sums[i * stride + j];
-    for (size_t i = 0; i < g->m && g->c.type == NN_BFLOAT16; i++)
-        nn_narrow(c + i * g->c.stride, g->n, (uint16_t *)g->c.at + i * g->c.stride);
+    for (size_t i = 0; i < g->m && nn_16_bits(g->c.type); i++)
+        nn_narrow(c + i * g->c.stride, g->n, g->c.type, (uint16_t *)g->c.at + i * g->c.stride);
     return YP_OK;
 }
 

@@ -1,5 +1,5 @@
-/* Matrix products on the CPU in float, bf16 and int8, by oneDNN where the machine has it and it is
- * the faster one, else by OpenBLAS. For operators; by as many threads as OpenMP gives. */
+/* Matrix products on the CPU in float, bf16, fp16 and int8, by oneDNN where the machine has it and
+ * it is the faster one, else by OpenBLAS. For operators; by as many threads as OpenMP gives. */
 #pragma once
 
 #include "models/nn/operator.h"
@@ -7,7 +7,7 @@
 /* Element (i, j) is at[i * stride + j], or at[j * stride + i] of a transposed one. */
 struct nn_matrix {
     void *at;
-    enum nn_type type; /* NN_FLOAT, NN_BFLOAT16 or, of a and b, NN_SINT8 */
+    enum nn_type type; /* NN_FLOAT, NN_BFLOAT16, NN_FLOAT16 or, of a and b, NN_SINT8 */
     size_t stride;     /* elements */
     bool transposed;
 };

@@ -225,7 +225,10 @@ static struct key key_of(const struct nn_gemm *g, int threads)
 
 static dnnl_data_type_t type_of(enum nn_type type)
 {
-    return type == NN_SINT8 ? dnnl_s8 : type == NN_BFLOAT16 ? dnnl_bf16 : dnnl_f32;
+    return type == NN_SINT8      ? dnnl_s8
+           : type == NN_BFLOAT16 ? dnnl_bf16
+           : type == NN_FLOAT16  ? dnnl_f16
+                                 : dnnl_f32;
 }
 
 static bool describe(const struct nn_matrix *matrix, size_t rows, size_t columns,

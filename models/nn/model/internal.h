@@ -26,7 +26,7 @@ struct ypi_tensor {
     bool asked;   /* of a constant: its gradient is wanted */
     bool written; /* of a parameter: its gradient, by an earlier call of the plan */
     /* Of the plan: pieces by number, YPI_NONE where there is none. Of a parameter, `value` is its
-     * copy in bf16. */
+     * copy in 16 bits. */
     int value, remade, gradient;
 };
 

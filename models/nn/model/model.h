@@ -18,8 +18,8 @@
  * the others' add to it, which their operators must allow (struct nn_tensor, .adds).
  *
  * Memory is shared by tensors that are not needed at the same time. Parameters and their gradient
- * are one vector of floats each (doubles of an oracle), the caller's; a version that takes bf16 has
- * copies in the arena, which nn_model_pass() makes when asked to. */
+ * are one vector of floats each (doubles of an oracle), the caller's; a version that takes 16 bits
+ * has copies in the arena, which nn_model_pass() makes when asked to. */
 #pragma once
 
 #include "models/nn/operator.h"
@@ -97,7 +97,7 @@ enum yp_status nn_model_plan(struct nn_model *model, enum nn_model_pass pass);
 struct nn_model_bytes {
     size_t arena; /* all below, as they lie: */
     size_t constants;
-    size_t copies;    /* of parameters in bf16 */
+    size_t copies;    /* of parameters in 16 bits */
     size_t prepared;  /* of steady parameters */
     size_t kept;      /* activations that wait for their vjp, at most */
     size_t peak;      /* what is alive at the same time, at most; the arena holds that and gaps */
@@ -121,7 +121,8 @@ enum nn_type nn_model_type(const struct nn_model *model, int tensor);
 void *nn_model_cotangent(const struct nn_model *model, int tensor);
 
 enum nn_model_flags {
-    /* Parameters changed: copies in bf16, and what is prepared, are made anew, as in the first run.
+    /* Parameters changed: copies in 16 bits, and what is prepared, are made anew, as in the first
+     * run.
      */
     NN_MODEL_COPY = 1,
     NN_MODEL_ADD = 2,  /* the gradient is added to what is there; not by plain loops */

@@ -192,13 +192,13 @@ static enum yp_status run_call(const struct nn_model *model, const struct ypi_ca
     return (call->kind == YPI_VJP ? step->version->vjp : step->version->forward)(&run);
 }
 
-/* In bf16, to the nearest. */
+/* In 16 bits, to the nearest. */
 static enum yp_status copy_parameter(const struct nn_model *model, const float *from, size_t count,
-                                     uint16_t *to)
+                                     enum nn_type type, uint16_t *to)
 {
-    const struct nn_cuda_narrow job = {count, from, to};
+    const struct nn_cuda_narrow job = {count, type, from, to};
     if (yp_device_memory_kind(model->o.device) == YP_HOST) {
-        nn_narrow(from, count, to);
+        nn_narrow(from, count, type, to);
         return YP_OK;
     }
     const struct nn_cuda *cuda = nn_cuda_table();
@@ -212,7 +212,7 @@ static enum yp_status copy_parameters(const struct nn_model *model, const float 
     for (int i = 0; i < model->tensor_count && status == YP_OK; i++) {
         const struct ypi_tensor *tensor = &model->tensors[i];
         if (tensor->origin == YPI_PARAMETER && tensor->value != YPI_NONE)
-            status = copy_parameter(model, parameters + tensor->place, tensor->count,
+            status = copy_parameter(model, parameters + tensor->place, tensor->count, tensor->type,
                                     at_piece(model, tensor->value));
     }
     for (int i = 0; i < model->forward_calls && status == YP_OK; i++) {

@@ -31,7 +31,7 @@ static void begin(struct nn_model *model)
     model->piece_count = model->call_count = 0;
     for (int i = 0; i < model->tensor_count; i++) {
         struct ypi_tensor *tensor = &model->tensors[i];
-        bool copied = tensor->origin == YPI_PARAMETER && tensor->type == NN_BFLOAT16;
+        bool copied = tensor->origin == YPI_PARAMETER && nn_16_bits(tensor->type);
         tensor->remade = tensor->gradient = YPI_NONE;
         tensor->written = false;
         tensor->value = tensor->origin == YPI_CONSTANT || copied

@@ -11,79 +11,79 @@ enum { N, C, V, D };
 
 enum { STRIPE = 16 }; /* columns that one thread adds up, of all rows in their order */
 
-NN_LOOPS sums_loops(bool bf16, const void *x, const float *row, size_t d, size_t c,
+NN_LOOPS sums_loops(enum nn_type type, const void *x, const float *row, size_t d, size_t c,
                     void *restrict y)
 {
     for (size_t k = 0; k < d; k++)
-        nn_put(y, k, nn_get(x, k, bf16) + row[k], bf16);
-    memcpy(nn_from(y, d, bf16), nn_from(x, d, bf16), (c - d) * nn_width(bf16));
+        nn_put(y, k, nn_get(x, k, type) + row[k], type);
+    memcpy(nn_from(y, d, type), nn_from(x, d, type), (c - d) * nn_width(type));
 }
 NN_TYPED_KERNEL(sums, (const void *x, const float *row, size_t d, size_t c, void *y),
                 (x, row, d, c, y))
 
-NN_LOOPS copies_loops(bool bf16, const void *dy, size_t n, bool add, void *restrict dx)
+NN_LOOPS copies_loops(enum nn_type type, const void *dy, size_t n, bool add, void *restrict dx)
 {
     for (size_t k = 0; k < n; k++)
-        nn_put(dx, k, nn_get(dy, k, bf16) + (add ? nn_get(dx, k, bf16) : 0), bf16);
+        nn_put(dx, k, nn_get(dy, k, type) + (add ? nn_get(dx, k, type) : 0), type);
 }
 NN_TYPED_KERNEL(copies, (const void *dy, size_t n, bool add, void *dx), (dy, n, add, dx))
 
-NN_LOOPS add_row_loops(bool bf16, const void *dy, size_t n, float *restrict sum)
+NN_LOOPS add_row_loops(enum nn_type type, const void *dy, size_t n, float *restrict sum)
 {
     for (size_t k = 0; k < n; k++)
-        sum[k] += nn_get(dy, k, bf16);
+        sum[k] += nn_get(dy, k, type);
 }
 NN_TYPED_KERNEL(add_row, (const void *dy, size_t n, float *sum), (dy, n, sum))
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     const int32_t *index = call->value[INDEX];
     const float *table = call->value[TABLE];
-    sums_kernel *sums = best_sums(bf16);
+    sums_kernel *sums = best_sums(type);
     enum yp_status status = nn_check_indices("add_embedding", "index", index, size[N], size[V]);
     if (status != YP_OK)
         return status;
     NN_PARALLEL_FOR(size[N] * size[C] > NN_FEW * NN_CHUNK, i, size[N], 1,
-                    sums(nn_from(call->value[X], i * size[C], bf16),
+                    sums(nn_from(call->value[X], i * size[C], type),
                          table + (size_t)index[i] * size[D], size[D], size[C],
-                         nn_from(call->value[Y], i * size[C], bf16)));
+                         nn_from(call->value[Y], i * size[C], type)));
     return YP_OK;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size, count = size[N] * size[C];
     const bool many = count > NN_FEW * NN_CHUNK;
     const int32_t *index = call->value[INDEX];
     float *dtable = call->gradient[TABLE];
-    copies_kernel *copies = best_copies(bf16);
-    add_row_kernel *add_row = best_add_row(bf16);
+    copies_kernel *copies = best_copies(type);
+    add_row_kernel *add_row = best_add_row(type);
     NN_PARALLEL_FOR(many, at, call->gradient[X] != NULL ? count : 0, NN_CHUNK,
-                    copies(nn_from(call->gradient[Y], at, bf16), nn_least(NN_CHUNK, count - at),
-                           nn_adds(call, X), nn_from(call->gradient[X], at, bf16)));
+                    copies(nn_from(call->gradient[Y], at, type), nn_least(NN_CHUNK, count - at),
+                           nn_adds(call, X), nn_from(call->gradient[X], at, type)));
     if (dtable == NULL)
         return YP_OK;
     if (!nn_adds(call, TABLE))
         nn_zero(dtable, size[V] * size[D] * sizeof(float));
     NN_PARALLEL_FOR(many, at, size[D], STRIPE, {
         for (size_t i = 0; i < size[N]; i++)
-            add_row(nn_from(call->gradient[Y], i * size[C] + at, bf16),
+            add_row(nn_from(call->gradient[Y], i * size[C] + at, type),
                     nn_least(STRIPE, size[D] - at), dtable + (size_t)index[i] * size[D] + at);
     });
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
-static struct nn_cuda_add_embedding job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_add_embedding job_of(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     return (struct nn_cuda_add_embedding){.n = size[N],
                                           .c = size[C],
                                           .v = size[V],
                                           .d = size[D],
-                                          .bf16 = bf16,
+                                          .type = type,
                                           .add_dx = nn_adds(call, X),
                                           .add_dtable = nn_adds(call, TABLE),
                                           .x = call->value[X],
@@ -133,7 +133,7 @@ const struct nn_operator nn_add_embedding = {
     NN_PLAIN,
     .flops = flops,
     .bytes = bytes,
-    NN_BOTH_VERSIONS(NULL, NULL, "bffb", "bffb"),
+    NN_EACH_VERSION(NULL, NULL, "bffb", "bffb"),
 };
 
 #else

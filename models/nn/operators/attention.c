@@ -36,7 +36,7 @@ static size_t head_floats(const struct nn_shape *shape)
 }
 
 /* Of a pair of sequence and head, with q, k and v. */
-static struct nn_head head_at(const struct nn_call *call, bool bf16, size_t pair)
+static struct nn_head head_at(const struct nn_call *call, enum nn_type type, size_t pair)
 {
     const size_t *size = call->shape->size;
     struct nn_head s =
@@ -47,38 +47,38 @@ static struct nn_head head_at(const struct nn_call *call, bool bf16, size_t pair
     s.high = (float *)call->value[HIGH] + pair * size[T];
     s.sum = (float *)call->value[SUM] + pair * size[T];
     for (int i = Q; i <= V; i++)
-        nn_head_gather(nn_from(call->value[i], place_of(size, pair), bf16), bf16, size[T], size[E],
+        nn_head_gather(nn_from(call->value[i], place_of(size, pair), type), type, size[T], size[E],
                        size[H] * size[E], to[i]);
     return s;
 }
 
-static void heads_forward(const struct nn_call *call, bool bf16)
+static void heads_forward(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
 #pragma omp parallel for schedule(static) num_threads((int)threads_of(call->shape))
     for (size_t pair = 0; pair < size[B] * size[H]; pair++) {
-        const struct nn_head s = head_at(call, bf16, pair);
+        const struct nn_head s = head_at(call, type, pair);
         nn_head_forward(&s);
-        nn_head_scatter(s.y, size[T], size[E], size[H] * size[E], bf16,
-                        nn_from(call->value[Y], place_of(size, pair), bf16));
+        nn_head_scatter(s.y, size[T], size[E], size[H] * size[E], type,
+                        nn_from(call->value[Y], place_of(size, pair), type));
     }
 }
 
-static void heads_vjp(const struct nn_call *call, bool bf16)
+static void heads_vjp(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size, stride = size[H] * size[E];
 #pragma omp parallel for schedule(static) num_threads((int)threads_of(call->shape))
     for (size_t pair = 0; pair < size[B] * size[H]; pair++) {
         const size_t place = place_of(size, pair);
-        const struct nn_head s = head_at(call, bf16, pair);
+        const struct nn_head s = head_at(call, type, pair);
         const float *const from[] = {[Q] = s.dq, [K] = s.dk, [V] = s.dv};
-        nn_head_gather(nn_from(call->gradient[Y], place, bf16), bf16, size[T], size[E], stride,
+        nn_head_gather(nn_from(call->gradient[Y], place, type), type, size[T], size[E], stride,
                        s.y);
         nn_head_vjp(&s);
         for (int i = Q; i <= V; i++)
             if (call->gradient[i] != NULL)
-                nn_head_scatter(from[i], size[T], size[E], stride, bf16,
-                                nn_from(call->gradient[i], place, bf16));
+                nn_head_scatter(from[i], size[T], size[E], stride, type,
+                                nn_from(call->gradient[i], place, type));
     }
 }
 
@@ -90,7 +90,7 @@ static bool is_short(const struct nn_shape *shape)
     return shape->setting[0] == 0 && nn_short_takes(shape->size[T], shape->size[E]);
 }
 
-/* q, k, v, y or its cotangent, dq, dk and dv of a sequence in float, for a version in bf16. */
+/* q, k, v, y or its cotangent, dq, dk and dv of a sequence in float, for a version in 16 bits. */
 enum { ARRAYS = 7 };
 
 static size_t sequence(const size_t *size)
@@ -99,43 +99,45 @@ static size_t sequence(const size_t *size)
 }
 
 /* Sequence b, in float: array i of the workspace, or the caller's own. */
-static float *place_at(const struct nn_call *call, bool bf16, void *array, size_t b, size_t i)
+static float *place_at(const struct nn_call *call, enum nn_type type, void *array, size_t b,
+                       size_t i)
 {
     const size_t count = sequence(call->shape->size);
     const size_t own = ((size_t)omp_get_thread_num() * ARRAYS + i) * count;
     if (array == NULL)
         return NULL;
-    return bf16 ? (float *)call->work + own : (float *)array + b * count;
+    return nn_16_bits(type) ? (float *)call->work + own : (float *)array + b * count;
 }
 
-static const float *widened(const struct nn_call *call, bool bf16, void *array, size_t b, size_t i)
+static const float *widened(const struct nn_call *call, enum nn_type type, void *array, size_t b,
+                            size_t i)
 {
     const size_t count = sequence(call->shape->size);
-    float *to = place_at(call, bf16, array, b, i);
-    if (bf16)
-        nn_head_gather(nn_from(array, b * count, bf16), bf16, 1, count, count, to);
+    float *to = place_at(call, type, array, b, i);
+    if (nn_16_bits(type))
+        nn_head_gather(nn_from(array, b * count, type), type, 1, count, count, to);
     return to;
 }
 
-static void narrowed(const struct nn_call *call, bool bf16, const float *from, void *array,
+static void narrowed(const struct nn_call *call, enum nn_type type, const float *from, void *array,
                      size_t b)
 {
     const size_t count = sequence(call->shape->size);
-    if (bf16 && array != NULL)
-        nn_head_scatter(from, 1, count, count, bf16, nn_from(array, b * count, bf16));
+    if (nn_16_bits(type) && array != NULL)
+        nn_head_scatter(from, 1, count, count, type, nn_from(array, b * count, type));
 }
 
 /* The first head of sequence b. */
-static struct nn_short short_at(const struct nn_call *call, bool bf16, size_t b)
+static struct nn_short short_at(const struct nn_call *call, enum nn_type type, size_t b)
 {
     const size_t *size = call->shape->size;
     return (struct nn_short){.t = size[T],
                              .e = size[E],
                              .stride = size[H] * size[E],
                              .factor = 1 / sqrtf((float)size[E]),
-                             .q = widened(call, bf16, call->value[Q], b, Q),
-                             .k = widened(call, bf16, call->value[K], b, K),
-                             .v = widened(call, bf16, call->value[V], b, V),
+                             .q = widened(call, type, call->value[Q], b, Q),
+                             .k = widened(call, type, call->value[K], b, K),
+                             .v = widened(call, type, call->value[V], b, V),
                              .high = (float *)call->value[HIGH] + b * size[H] * size[T],
                              .sum = (float *)call->value[SUM] + b * size[H] * size[T]};
 }
@@ -154,68 +156,69 @@ static void each_head(nn_short_pass *pass, struct nn_short s, size_t heads)
     }
 }
 
-static void short_forward(const struct nn_call *call, bool bf16)
+static void short_forward(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     nn_short_pass *pass = nn_short_forward();
     NN_PARALLEL_FOR(size[B] * sequence(size) > NN_CHUNK, b, size[B], 1, {
-        struct nn_short s = short_at(call, bf16, b);
-        s.y = place_at(call, bf16, call->value[Y], b, Y);
+        struct nn_short s = short_at(call, type, b);
+        s.y = place_at(call, type, call->value[Y], b, Y);
         each_head(pass, s, size[H]);
-        narrowed(call, bf16, s.y, call->value[Y], b);
+        narrowed(call, type, s.y, call->value[Y], b);
     });
 }
 
-static void short_vjp(const struct nn_call *call, bool bf16)
+static void short_vjp(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     nn_short_pass *pass = nn_short_vjp();
     NN_PARALLEL_FOR(size[B] * sequence(size) > NN_CHUNK, b, size[B], 1, {
-        struct nn_short s = short_at(call, bf16, b);
-        s.dy = widened(call, bf16, call->gradient[Y], b, Y);
-        s.dq = place_at(call, bf16, call->gradient[Q], b, Y + 1);
-        s.dk = place_at(call, bf16, call->gradient[K], b, Y + 2);
-        s.dv = place_at(call, bf16, call->gradient[V], b, Y + 3);
+        struct nn_short s = short_at(call, type, b);
+        s.dy = widened(call, type, call->gradient[Y], b, Y);
+        s.dq = place_at(call, type, call->gradient[Q], b, Y + 1);
+        s.dk = place_at(call, type, call->gradient[K], b, Y + 2);
+        s.dv = place_at(call, type, call->gradient[V], b, Y + 3);
         each_head(pass, s, size[H]);
-        narrowed(call, bf16, s.dq, call->gradient[Q], b);
-        narrowed(call, bf16, s.dk, call->gradient[K], b);
-        narrowed(call, bf16, s.dv, call->gradient[V], b);
+        narrowed(call, type, s.dq, call->gradient[Q], b);
+        narrowed(call, type, s.dk, call->gradient[K], b);
+        narrowed(call, type, s.dv, call->gradient[V], b);
     });
 }
 
 /* -- either --------------------------------------------------------------------------------------
  */
 
-static size_t work_in(const struct nn_shape *shape, bool bf16)
+static size_t work_in(const struct nn_shape *shape, enum nn_type type)
 {
     const size_t floats = !is_short(shape) ? threads_of(shape) * head_floats(shape)
-                          : bf16 ? nn_least((size_t)omp_get_max_threads(), shape->size[B]) *
-                                       ARRAYS * sequence(shape->size)
-                                 : 0;
+                          : nn_16_bits(type)
+                              ? nn_least((size_t)omp_get_max_threads(), shape->size[B]) * ARRAYS *
+                                    sequence(shape->size)
+                              : 0;
     return floats * sizeof(float);
 }
 
-NN_BOTH_WORKS
+NN_EACH_WORK
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     if (is_short(call->shape))
-        short_forward(call, bf16);
+        short_forward(call, type);
     else
-        heads_forward(call, bf16);
+        heads_forward(call, type);
     return YP_OK;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     if (is_short(call->shape))
-        short_vjp(call, bf16);
+        short_vjp(call, type);
     else
-        heads_vjp(call, bf16);
+        heads_vjp(call, type);
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
 /* -- on a GPU ---------------------------------------------------------------------------------- */
 
@@ -224,14 +227,14 @@ static size_t work_cuda(const struct nn_shape *shape)
     return shape->size[B] * shape->size[H] * shape->size[T] * sizeof(float);
 }
 
-static struct nn_cuda_attention job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_attention job_of(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     return (struct nn_cuda_attention){.b = size[B],
                                       .t = size[T],
                                       .h = size[H],
                                       .e = size[E],
-                                      .bf16 = bf16,
+                                      .type = type,
                                       .causal = call->shape->setting[0] != 0,
                                       .q = call->value[Q],
                                       .k = call->value[K],
@@ -283,8 +286,12 @@ const struct nn_operator nn_attention = {
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
                   .types = "bbbbff", .gradients = "bbbbff"},
+                 {NN_FP16, "cpu", .forward = forward_fp16, .vjp = vjp_fp16, .work = work_fp16,
+                  .types = "bbbbff", .gradients = "bbbbff"},
                  {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
                  {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .work = work_cuda, .types = "bbbbff", .gradients = "bbbbff"},
+                 {NN_FP16, "cuda", .forward = forward_cuda_fp16, .vjp = vjp_cuda_fp16,
                   .work = work_cuda, .types = "bbbbff", .gradients = "bbbbff"}},
 };
 

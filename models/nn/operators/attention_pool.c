@@ -11,24 +11,24 @@ enum { G, ITEMS, C };
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
 
-NN_LOOPS pool_loops(bool bf16, const void *x, const void *score, size_t n, size_t c,
+NN_LOOPS pool_loops(enum nn_type type, const void *x, const void *score, size_t n, size_t c,
                     void *restrict y, float *restrict weight, float *restrict sum)
 {
-    float high = nn_get(score, 0, bf16), all = 0;
+    float high = nn_get(score, 0, type), all = 0;
     for (size_t i = 0; i < n; i++)
-        high = nn_get(score, i, bf16) > high ? nn_get(score, i, bf16) : high;
+        high = nn_get(score, i, type) > high ? nn_get(score, i, type) : high;
     for (size_t i = 0; i < n; i++) {
-        weight[i] = nn_exp(nn_get(score, i, bf16) - high);
+        weight[i] = nn_exp(nn_get(score, i, type) - high);
         all += weight[i];
     }
     memset(sum, 0, c * sizeof *sum);
     for (size_t i = 0; i < n; i++) {
         weight[i] /= all;
         for (size_t k = 0; k < c; k++)
-            sum[k] += weight[i] * nn_get(x, i * c + k, bf16);
+            sum[k] += weight[i] * nn_get(x, i * c + k, type);
     }
     for (size_t k = 0; k < c; k++)
-        nn_put(y, k, sum[k], bf16);
+        nn_put(y, k, sum[k], type);
 }
 NN_TYPED_KERNEL(pool,
                 (const void *x, const void *score, size_t n, size_t c, void *y, float *weight,
@@ -36,8 +36,8 @@ NN_TYPED_KERNEL(pool,
                 (x, score, n, c, y, weight, sum))
 
 /* dx and dscore, added to what is there or not; NULL: not wanted. `along` has n places. */
-NN_LOOPS slopes_loops(bool bf16, const void *x, const float *weight, const void *dy, size_t n,
-                      size_t c, bool add_dx, bool add_dscore, void *restrict dx,
+NN_LOOPS slopes_loops(enum nn_type type, const void *x, const float *weight, const void *dy,
+                      size_t n, size_t c, bool add_dx, bool add_dscore, void *restrict dx,
                       void *restrict dscore, float *restrict along)
 {
     float all = 0;
@@ -45,18 +45,18 @@ NN_LOOPS slopes_loops(bool bf16, const void *x, const float *weight, const void 
         float sum = 0;
 #pragma omp simd reduction(+ : sum)
         for (size_t k = 0; k < c; k++)
-            sum += nn_get(x, i * c + k, bf16) * nn_get(dy, k, bf16);
+            sum += nn_get(x, i * c + k, type) * nn_get(dy, k, type);
         along[i] = sum;
         all += weight[i] * sum;
     }
     for (size_t i = 0; i < n && dscore != NULL; i++) {
         const float slope = weight[i] * (along[i] - all);
-        nn_put(dscore, i, add_dscore ? nn_get(dscore, i, bf16) + slope : slope, bf16);
+        nn_put(dscore, i, add_dscore ? nn_get(dscore, i, type) + slope : slope, type);
     }
     for (size_t i = 0; i < n && dx != NULL; i++)
         for (size_t k = 0; k < c; k++) {
-            const float slope = weight[i] * nn_get(dy, k, bf16);
-            nn_put(dx, i * c + k, add_dx ? nn_get(dx, i * c + k, bf16) + slope : slope, bf16);
+            const float slope = weight[i] * nn_get(dy, k, type);
+            nn_put(dx, i * c + k, add_dx ? nn_get(dx, i * c + k, type) + slope : slope, type);
         }
 }
 NN_TYPED_KERNEL(slopes,
@@ -75,43 +75,43 @@ static size_t work(const struct nn_shape *shape)
     return shape->size[G] * places(shape->size) * sizeof(float);
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size, n = size[ITEMS], c = size[C];
     float *weight = call->value[WEIGHT], *sums = call->work;
-    pool_kernel *pool = best_pool(bf16);
+    pool_kernel *pool = best_pool(type);
     NN_PARALLEL_FOR(
         size[G] * n * c > NN_FEW * NN_CHUNK, g, size[G], 1,
-        pool(nn_from(call->value[X], g * n * c, bf16), nn_from(call->value[SCORE], g * n, bf16), n,
-             c, nn_from(call->value[Y], g * c, bf16), weight + g * n, sums + g * places(size)));
+        pool(nn_from(call->value[X], g * n * c, type), nn_from(call->value[SCORE], g * n, type), n,
+             c, nn_from(call->value[Y], g * c, type), weight + g * n, sums + g * places(size)));
     return YP_OK;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size, n = size[ITEMS], c = size[C];
     const float *weight = call->value[WEIGHT];
     float *sums = call->work;
     void *dx = call->gradient[X], *dscore = call->gradient[SCORE];
-    slopes_kernel *slopes = best_slopes(bf16);
+    slopes_kernel *slopes = best_slopes(type);
     NN_PARALLEL_FOR(size[G] * n * c > NN_FEW * NN_CHUNK, g, size[G], 1,
-                    slopes(nn_from(call->value[X], g * n * c, bf16), weight + g * n,
-                           nn_from(call->gradient[Y], g * c, bf16), n, c, nn_adds(call, X),
-                           nn_adds(call, SCORE), dx != NULL ? nn_from(dx, g * n * c, bf16) : NULL,
-                           dscore != NULL ? nn_from(dscore, g * n, bf16) : NULL,
+                    slopes(nn_from(call->value[X], g * n * c, type), weight + g * n,
+                           nn_from(call->gradient[Y], g * c, type), n, c, nn_adds(call, X),
+                           nn_adds(call, SCORE), dx != NULL ? nn_from(dx, g * n * c, type) : NULL,
+                           dscore != NULL ? nn_from(dscore, g * n, type) : NULL,
                            sums + g * places(size)));
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
-static struct nn_cuda_attention_pool job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_attention_pool job_of(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     return (struct nn_cuda_attention_pool){.g = size[G],
                                            .i = size[ITEMS],
                                            .c = size[C],
-                                           .bf16 = bf16,
+                                           .type = type,
                                            .add_dx = nn_adds(call, X),
                                            .add_dscore = nn_adds(call, SCORE),
                                            .x = call->value[X],
@@ -145,7 +145,7 @@ const struct nn_operator nn_attention_pool = {
                {"medium", .size = {256, 8, 256}}},
     NN_PLAIN,
     .flops = flops,
-    NN_BOTH_VERSIONS(work, NULL, "bbbf", "bbbf"),
+    NN_EACH_VERSION(work, NULL, "bbbf", "bbbf"),
 };
 
 #else

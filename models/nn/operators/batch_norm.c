@@ -14,32 +14,33 @@ enum { N, C };
 #include <math.h>
 
 /* Of rows that fit a core's cache: sums (2, c) = their mean, and the squares about it. */
-NN_LOOPS moments_loops(bool bf16, const void *x, size_t rows, size_t c, double *restrict sums)
+NN_LOOPS moments_loops(enum nn_type type, const void *x, size_t rows, size_t c,
+                       double *restrict sums)
 {
     double *mean = sums, *squares = sums + c;
     for (size_t k = 0; k < 2 * c; k++)
         sums[k] = 0;
     for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < c; k++)
-            mean[k] += (double)nn_get(x, i * c + k, bf16);
+            mean[k] += (double)nn_get(x, i * c + k, type);
     for (size_t k = 0; k < c; k++)
         mean[k] /= (double)rows;
     for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < c; k++) {
-            double off = (double)nn_get(x, i * c + k, bf16) - mean[k];
+            double off = (double)nn_get(x, i * c + k, type) - mean[k];
             squares[k] += off * off;
         }
 }
 NN_TYPED_KERNEL(moments, (const void *x, size_t rows, size_t c, double *sums), (x, rows, c, sums))
 
-NN_LOOPS normalise_loops(bool bf16, const void *x, const float *mean, const float *r,
+NN_LOOPS normalise_loops(enum nn_type type, const void *x, const float *mean, const float *r,
                          const float *gain, const float *shift, size_t rows, size_t c,
                          void *restrict y)
 {
     for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < c; k++)
-            nn_put(y, i * c + k, (nn_get(x, i * c + k, bf16) - mean[k]) * r[k] * gain[k] + shift[k],
-                   bf16);
+            nn_put(y, i * c + k, (nn_get(x, i * c + k, type) - mean[k]) * r[k] * gain[k] + shift[k],
+                   type);
 }
 NN_TYPED_KERNEL(normalise,
                 (const void *x, const float *mean, const float *r, const float *gain,
@@ -47,15 +48,15 @@ NN_TYPED_KERNEL(normalise,
                 (x, mean, r, gain, shift, rows, c, y))
 
 /* sums (2, c) = those of dy h and of dy. */
-NN_LOOPS sums_loops(bool bf16, const void *x, const float *mean, const float *r, const void *dy,
-                    size_t rows, size_t c, double *restrict sums)
+NN_LOOPS sums_loops(enum nn_type type, const void *x, const float *mean, const float *r,
+                    const void *dy, size_t rows, size_t c, double *restrict sums)
 {
     for (size_t k = 0; k < 2 * c; k++)
         sums[k] = 0;
     for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < c; k++) {
-            float d = nn_get(dy, i * c + k, bf16);
-            sums[k] += (double)(d * ((nn_get(x, i * c + k, bf16) - mean[k]) * r[k]));
+            float d = nn_get(dy, i * c + k, type);
+            sums[k] += (double)(d * ((nn_get(x, i * c + k, type) - mean[k]) * r[k]));
             sums[c + k] += (double)d;
         }
 }
@@ -65,16 +66,17 @@ NN_TYPED_KERNEL(sums,
                 (x, mean, r, dy, rows, c, sums))
 
 /* dx = scale (dy - all - h along). */
-NN_LOOPS slopes_loops(bool bf16, const void *x, const float *mean, const float *r, const void *dy,
-                      const float *factors, size_t rows, size_t c, bool add, void *restrict dx)
+NN_LOOPS slopes_loops(enum nn_type type, const void *x, const float *mean, const float *r,
+                      const void *dy, const float *factors, size_t rows, size_t c, bool add,
+                      void *restrict dx)
 {
     const float *scale = factors, *along = factors + c, *all = factors + 2 * c;
     for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < c; k++) {
             size_t at = i * c + k;
-            float h = (nn_get(x, at, bf16) - mean[k]) * r[k];
-            float slope = scale[k] * (nn_get(dy, at, bf16) - all[k] - h * along[k]);
-            nn_put(dx, at, add ? nn_get(dx, at, bf16) + slope : slope, bf16);
+            float h = (nn_get(x, at, type) - mean[k]) * r[k];
+            float slope = scale[k] * (nn_get(dy, at, type) - all[k] - h * along[k]);
+            nn_put(dx, at, add ? nn_get(dx, at, type) + slope : slope, type);
         }
 }
 NN_TYPED_KERNEL(slopes,
@@ -104,40 +106,40 @@ static void join_moments(double *sums, size_t n, size_t rows, size_t c)
     }
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     size_t n = call->shape->size[N], c = call->shape->size[C], rows = nn_rows(c, NN_CHUNK);
     const char *x = call->value[X];
     float *mean = call->value[MEAN], *r = call->value[R];
     double *sums = call->work;
-    moments_kernel *moments = best_moments(bf16);
-    normalise_kernel *normalise = best_normalise(bf16);
+    moments_kernel *moments = best_moments(type);
+    normalise_kernel *normalise = best_normalise(type);
     NN_PARALLEL_FOR(
         n > NN_FEW * rows, at, n, rows,
-        moments(nn_from(x, at * c, bf16), nn_least(rows, n - at), c, sums + at / rows * 2 * c));
+        moments(nn_from(x, at * c, type), nn_least(rows, n - at), c, sums + at / rows * 2 * c));
     join_moments(sums, n, rows, c);
     for (size_t k = 0; k < c; k++) {
         mean[k] = (float)sums[k];
         r[k] = (float)(1 / sqrt(sums[c + k] / (double)n + call->shape->setting[0]));
     }
     NN_PARALLEL_FOR(n > NN_FEW * rows, at, n, rows,
-                    normalise(nn_from(x, at * c, bf16), mean, r, call->value[GAIN],
+                    normalise(nn_from(x, at * c, type), mean, r, call->value[GAIN],
                               call->value[SHIFT], nn_least(rows, n - at), c,
-                              nn_from(call->value[Y], at * c, bf16)));
+                              nn_from(call->value[Y], at * c, type)));
     return YP_OK;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     size_t n = call->shape->size[N], c = call->shape->size[C], rows = nn_rows(c, NN_CHUNK);
     const char *x = call->value[X], *dy = call->gradient[Y];
     const float *mean = call->value[MEAN], *r = call->value[R], *gain = call->value[GAIN];
     double *sums = call->work;
     float *factors = (float *)(sums + nn_chunks(n, rows) * 2 * c);
-    sums_kernel *add_up = best_sums(bf16);
-    slopes_kernel *slopes = best_slopes(bf16);
+    sums_kernel *add_up = best_sums(type);
+    slopes_kernel *slopes = best_slopes(type);
     NN_PARALLEL_FOR(n > NN_FEW * rows, at, n, rows,
-                    add_up(nn_from(x, at * c, bf16), mean, r, nn_from(dy, at * c, bf16),
+                    add_up(nn_from(x, at * c, type), mean, r, nn_from(dy, at * c, type),
                            nn_least(rows, n - at), c, sums + at / rows * 2 * c));
     nn_merge(sums, nn_chunks(n, rows), 2 * c);
     nn_put_sums(call, GAIN, sums, c);
@@ -149,13 +151,13 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
     }
     n = call->gradient[X] != NULL ? n : 0;
     NN_PARALLEL_FOR(n > NN_FEW * rows, at, n, rows,
-                    slopes(nn_from(x, at * c, bf16), mean, r, nn_from(dy, at * c, bf16), factors,
+                    slopes(nn_from(x, at * c, type), mean, r, nn_from(dy, at * c, type), factors,
                            nn_least(rows, n - at), c, nn_adds(call, X),
-                           nn_from(call->gradient[X], at * c, bf16)));
+                           nn_from(call->gradient[X], at * c, type)));
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
 static size_t work_cuda(const struct nn_shape *shape)
 {
@@ -187,7 +189,7 @@ const struct nn_operator nn_batch_norm = {
                {"medium", .size = {16384, 128}, .setting = {1e-5}}},
     NN_PLAIN,
     .flops = flops,
-    NN_BOTH_VERSIONS(work, work_cuda, "bffbff", "bffbff"),
+    NN_EACH_VERSION(work, work_cuda, "bffbff", "bffbff"),
 };
 
 #else

@@ -19,9 +19,9 @@ static size_t room(const struct nn_shape *shape)
     return 4 + 2 * shape->size[T] + 3 * shape->size[K];
 }
 
-static struct nn_cuda_mixture job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_mixture job_of(const struct nn_call *call, enum nn_type type)
 {
-    struct nn_cuda_mixture job = nn_cuda_mixture_of(call, bf16, room(call->shape));
+    struct nn_cuda_mixture job = nn_cuda_mixture_of(call, type, room(call->shape));
     job.d = call->shape->size[D];
     job.graphs = call->shape->size[G];
     job.offset = call->value[OFFSET];
@@ -35,9 +35,9 @@ static struct nn_cuda_mixture job_of(const struct nn_call *call, bool bf16)
 
 NN_MIXTURE_WORKS
 
-static enum yp_status run(const struct nn_call *call, bool bf16, bool back)
+static enum yp_status run(const struct nn_call *call, enum nn_type type, bool back)
 {
-    const struct nn_cuda_mixture job = job_of(call, bf16);
+    const struct nn_cuda_mixture job = job_of(call, type);
     enum yp_status status = nn_check_offsets("collision", "offset", job.offset, job.graphs, job.n);
     if (status == YP_OK)
         NN_PARALLEL_FOR(job.n * job.k * job.t > NN_CHUNK, i, job.graphs, 1,
@@ -71,7 +71,7 @@ const struct nn_operator nn_collision = {
     NN_PLAIN,
     .plain_work = plain_work,
     .flops = flops,
-    NN_BOTH_VERSIONS(work, work, "fbfff", "fbfff"),
+    NN_EACH_VERSION(work, work, "fbfff", "fbfff"),
 };
 
 #else

@@ -4,7 +4,7 @@
  * - r) / stride + 1, rounded down, and q like it. dx is the transposed convolution of dy, dweights
  * the sum of dy times patches, dbias the sum of dy. Setting "activation", enum nn_activation: y is
  * that of these sums, and the vector-Jacobian product makes them again; not on a GPU, nor that
- * product in bf16. */
+ * product in 16 bits. */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/convolution.c"
 enum { X, WEIGHTS, BIAS, Y };
@@ -16,10 +16,10 @@ enum { B, H, W, P, Q, R, S, C, K };
 #include "models/nn/plain.h"
 #include "models/nn/simd/winograd.h"
 
-static struct nn_patches patches_of(const struct nn_shape *shape, bool bf16)
+static struct nn_patches patches_of(const struct nn_shape *shape, enum nn_type type)
 {
     struct nn_patches patches = nn_patches_of(shape, shape->size[C], shape->size[K]);
-    patches.bf16 = bf16;
+    patches.type = type;
     return patches;
 }
 
@@ -33,7 +33,7 @@ static bool takes(const struct nn_patches *p, bool back, struct nn_winograd *g)
                               .out = back ? p->c : p->g,
                               .stride = p->stride,
                               .back = back};
-    return !p->bf16 && p->r == 3 && p->s == 3 && p->stride <= 2 && p->pad == 1 &&
+    return !nn_16_bits(p->type) && p->r == 3 && p->s == 3 && p->stride <= 2 && p->pad == 1 &&
            nn_winograd_takes(g);
 }
 
@@ -50,16 +50,16 @@ static size_t work_of(const struct nn_patches *patches, bool back)
     return nn_most(nn_most(tiles, all), all == 0 || g.stride > 1 ? nn_patches_bytes(patches) : 0);
 }
 
-static size_t passes_bytes(const struct nn_shape *shape, bool bf16)
+static size_t passes_bytes(const struct nn_shape *shape, enum nn_type type)
 {
-    const struct nn_patches patches = patches_of(shape, bf16);
+    const struct nn_patches patches = patches_of(shape, type);
     return nn_most(nn_columns_bytes(patches.b * patches.p * patches.q, patches.g),
                    nn_most(work_of(&patches, false), work_of(&patches, true)));
 }
 
-static enum yp_status forward_pass(const struct nn_call *call, bool bf16)
+static enum yp_status forward_pass(const struct nn_call *call, enum nn_type type)
 {
-    const struct nn_patches patches = patches_of(call->shape, bf16);
+    const struct nn_patches patches = patches_of(call->shape, type);
     struct nn_winograd g;
     if (!(call->prepared != NULL ? takes : pays)(&patches, false, &g))
         return nn_patches_to_grid(&patches, call->value[X], call->value[WEIGHTS], call->value[BIAS],
@@ -91,21 +91,21 @@ static enum yp_status weights_vjp(const struct nn_call *call, const struct nn_pa
     return YP_OK;
 }
 
-static enum yp_status vjp_pass(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_pass(const struct nn_call *call, enum nn_type type)
 {
-    const struct nn_patches patches = patches_of(call->shape, bf16);
+    const struct nn_patches patches = patches_of(call->shape, type);
     enum yp_status status = YP_OK;
     if (call->gradient[X] != NULL)
         status = input_vjp(call, &patches);
     if (call->gradient[WEIGHTS] != NULL && status == YP_OK)
         status = weights_vjp(call, &patches);
     if (status == YP_OK)
-        nn_bias_vjp(call, BIAS, call->gradient[Y], bf16, patches.b * patches.p * patches.q,
+        nn_bias_vjp(call, BIAS, call->gradient[Y], type, patches.b * patches.p * patches.q,
                     patches.g, call->work);
     return status;
 }
 
-/* -- bf16 by way of float ---------------------------------------------------------------------- */
+/* -- 16 bits by way of float ------------------------------------------------------------------- */
 
 /* Whether AVX-512 multiplies bf16 faster than float: twice as fast on AMD's Zen 4, half as fast on
  * Intel's Emerald Rapids. */
@@ -119,14 +119,16 @@ static bool has_fast_products(void)
 #endif
 }
 
-/* Whether images in bf16 are widened for Winograd's way in float, and results rounded. With stride
- * 1 it takes a third of the time of products of patches in float, with stride 2 about two thirds:
- * products in bf16 are faster than that by AMX and, with stride 2, where AVX-512's are fast. */
-static bool by_float(const struct nn_shape *shape)
+/* Whether images in 16 bits are widened for Winograd's way in float, and results rounded. With
+ * stride 1 it takes a third of the time of products of patches in float, with stride 2 about two
+ * thirds: products in bf16 are faster than that by AMX and, with stride 2, where AVX-512's are
+ * fast. */
+static bool by_float(const struct nn_shape *shape, enum nn_type type)
 {
-    const struct nn_patches patches = patches_of(shape, false);
+    const struct nn_patches patches = patches_of(shape, NN_FLOAT);
     struct nn_winograd g;
-    if (yp_isa() >= YP_ISA_AMX || (patches.stride > 1 && has_fast_products()))
+    if (type == NN_BFLOAT16 &&
+        (yp_isa() >= YP_ISA_AMX || (patches.stride > 1 && has_fast_products())))
         return false;
     return (patches.stride > 1 ? takes : pays)(&patches, false, &g);
 }
@@ -148,17 +150,17 @@ static size_t plain_work(const struct nn_shape *shape)
     return nn_activated_bytes(shape, count(shape, Y));
 }
 
-static size_t work_in(const struct nn_shape *shape, bool bf16)
+static size_t work_in(const struct nn_shape *shape, enum nn_type type)
 {
-    if (!bf16)
-        return plain_work(shape) + passes_bytes(shape, false);
-    if (!by_float(shape))
-        return passes_bytes(shape, true);
+    if (!nn_16_bits(type))
+        return plain_work(shape) + passes_bytes(shape, type);
+    if (!by_float(shape, type))
+        return passes_bytes(shape, type);
     return (wide(shape, X) + wide(shape, WEIGHTS) + wide(shape, Y)) * sizeof(float) +
-           passes_bytes(shape, false);
+           passes_bytes(shape, NN_FLOAT);
 }
 
-NN_BOTH_WORKS
+NN_EACH_WORK
 
 static struct nn_call in_float(const struct nn_call *call, float **x, float **weights, float **y)
 {
@@ -171,24 +173,24 @@ static struct nn_call in_float(const struct nn_call *call, float **x, float **we
 }
 
 /* Weights at Winograd's points. */
-static size_t prepared_in(const struct nn_shape *shape, bool bf16)
+static size_t prepared_in(const struct nn_shape *shape, enum nn_type type)
 {
-    const struct nn_patches patches = patches_of(shape, false);
+    const struct nn_patches patches = patches_of(shape, NN_FLOAT);
     struct nn_winograd g;
-    return takes(&patches, false, &g) && (!bf16 || by_float(shape))
+    return takes(&patches, false, &g) && (!nn_16_bits(type) || by_float(shape, type))
                ? nn_winograd_points(&g) * sizeof(float)
                : 0;
 }
 
-static enum yp_status prepare_in(const struct nn_call *call, bool bf16)
+static enum yp_status prepare_in(const struct nn_call *call, enum nn_type type)
 {
-    const struct nn_patches patches = patches_of(call->shape, false);
+    const struct nn_patches patches = patches_of(call->shape, NN_FLOAT);
     const float *weights = call->value[WEIGHTS];
     struct nn_winograd g;
-    if (prepared_in(call->shape, bf16) == 0)
+    if (prepared_in(call->shape, type) == 0)
         return YP_OK;
-    if (bf16) {
-        nn_widen(call->value[WEIGHTS], count(call->shape, WEIGHTS), call->work);
+    if (nn_16_bits(type)) {
+        nn_widen(call->value[WEIGHTS], type, count(call->shape, WEIGHTS), call->work);
         weights = call->work;
     }
     takes(&patches, false, &g);
@@ -198,71 +200,81 @@ static enum yp_status prepare_in(const struct nn_call *call, bool bf16)
 
 static size_t prepared(const struct nn_shape *shape)
 {
-    return prepared_in(shape, false);
+    return prepared_in(shape, NN_FLOAT);
 }
 
 static size_t prepared_bf16(const struct nn_shape *shape)
 {
-    return prepared_in(shape, true);
+    return prepared_in(shape, NN_BFLOAT16);
 }
 
 static enum yp_status prepare(const struct nn_call *call)
 {
-    return prepare_in(call, false);
+    return prepare_in(call, NN_FLOAT);
 }
 
 static enum yp_status prepare_bf16(const struct nn_call *call)
 {
-    return prepare_in(call, true);
+    return prepare_in(call, NN_BFLOAT16);
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static size_t prepared_fp16(const struct nn_shape *shape)
 {
-    if (!bf16 || !by_float(call->shape))
-        return forward_pass(call, bf16);
+    return prepared_in(shape, NN_FLOAT16);
+}
+
+static enum yp_status prepare_fp16(const struct nn_call *call)
+{
+    return prepare_in(call, NN_FLOAT16);
+}
+
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
+{
+    if (!nn_16_bits(type) || !by_float(call->shape, type))
+        return forward_pass(call, type);
     float *x, *weights, *y;
     struct nn_call in = in_float(call, &x, &weights, &y);
-    nn_widen(call->value[X], count(call->shape, X), x);
+    nn_widen(call->value[X], type, count(call->shape, X), x);
     if (call->prepared == NULL)
-        nn_widen(call->value[WEIGHTS], count(call->shape, WEIGHTS), weights);
+        nn_widen(call->value[WEIGHTS], type, count(call->shape, WEIGHTS), weights);
     in.value[Y] = y;
-    const enum yp_status status = forward_pass(&in, false);
-    nn_narrow(y, count(call->shape, Y), call->value[Y]);
+    const enum yp_status status = forward_pass(&in, NN_FLOAT);
+    nn_narrow(y, count(call->shape, Y), type, call->value[Y]);
     return status;
 }
 
 /* The gradient by the input first, in the place of x. */
-static enum yp_status sums_vjp(const struct nn_call *call, bool bf16)
+static enum yp_status sums_vjp(const struct nn_call *call, enum nn_type type)
 {
-    if (!bf16 || !by_float(call->shape))
-        return vjp_pass(call, bf16);
+    if (!nn_16_bits(type) || !by_float(call->shape, type))
+        return vjp_pass(call, type);
     const size_t image = count(call->shape, X);
     float *x, *weights, *dy;
     struct nn_call input = in_float(call, &x, &weights, &dy), parameters = input;
     enum yp_status status = YP_OK;
-    nn_widen(call->gradient[Y], count(call->shape, Y), dy);
+    nn_widen(call->gradient[Y], type, count(call->shape, Y), dy);
     input.gradient[Y] = parameters.gradient[Y] = dy;
     if (call->gradient[X] != NULL) {
-        nn_widen(call->value[WEIGHTS], count(call->shape, WEIGHTS), weights);
+        nn_widen(call->value[WEIGHTS], type, count(call->shape, WEIGHTS), weights);
         if (nn_adds(call, X))
-            nn_widen(call->gradient[X], image, x);
+            nn_widen(call->gradient[X], type, image, x);
         input.gradient[X] = x;
         input.gradient[WEIGHTS] = input.gradient[BIAS] = NULL;
-        status = vjp_pass(&input, false);
-        nn_narrow(x, image, call->gradient[X]);
+        status = vjp_pass(&input, NN_FLOAT);
+        nn_narrow(x, image, type, call->gradient[X]);
     }
     if (call->gradient[WEIGHTS] != NULL)
-        nn_widen(call->value[X], image, x);
+        nn_widen(call->value[X], type, image, x);
     parameters.gradient[X] = NULL;
-    return status == YP_OK ? vjp_pass(&parameters, false) : status;
+    return status == YP_OK ? vjp_pass(&parameters, NN_FLOAT) : status;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
-    return nn_activated_vjp(call, Y, bf16, count(call->shape, Y), forward_in, sums_vjp);
+    return nn_activated_vjp(call, Y, type, count(call->shape, Y), forward_in, sums_vjp);
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
 NN_ON_CUDA_OF(nn_cuda_convolution, nn_cuda_convolution_vjp)
 
@@ -294,13 +306,21 @@ const struct nn_operator nn_convolution = {
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
                   .prepared = prepared_bf16, .prepare = prepare_bf16, .types = "bbfb",
                   .gradients = "bffb", .arithmetic = YP_BF16,
-                  /* Of floats at Winograd's points: plain loops multiply bf16 without error. */
+                  /* Of floats at Winograd's points: plain loops multiply 16 bits without error. */
+                  .rounding = {[WEIGHTS] = 0x1p-21}},
+                 {NN_FP16, "cpu", .forward = forward_fp16, .vjp = vjp_fp16, .work = work_fp16,
+                  .prepared = prepared_fp16, .prepare = prepare_fp16, .types = "bbfb",
+                  .gradients = "bffb",
+                  /* Of floats at Winograd's points: plain loops multiply 16 bits without error. */
                   .rounding = {[WEIGHTS] = 0x1p-21}},
                  {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda,
                   .work = nn_cuda_convolution_work},
                  {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
                   .work = nn_cuda_convolution_work, .types = "bbfb", .gradients = "bffb",
-                  .arithmetic = YP_BF16}},
+                  .arithmetic = YP_BF16},
+                 {NN_FP16, "cuda", .forward = forward_cuda_fp16, .vjp = vjp_cuda_fp16,
+                  .work = nn_cuda_convolution_work, .types = "bbfb", .gradients = "bffb",
+                  .arithmetic = YP_FP16}},
 };
 
 #else

@@ -12,12 +12,12 @@ enum { N };
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
 
-NN_LOOPS losses_loops(bool bf16, const void *x, const float *label, float smoothing, size_t n,
-                      float *restrict loss)
+NN_LOOPS losses_loops(enum nn_type type, const void *x, const float *label, float smoothing,
+                      size_t n, float *restrict loss)
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        float v = nn_get(x, i, bf16), z = label[i] * (1 - smoothing) + smoothing / 2;
+        float v = nn_get(x, i, type), z = label[i] * (1 - smoothing) + smoothing / 2;
         float value =
             (v < 0 ? 0 : v) - v * z + nn_log1p_unit(nn_exp(v > 0 ? -v : v)); /* of NaN: NaN */
         loss[i] = label[i] < 0 ? v - v : value;
@@ -26,15 +26,15 @@ NN_LOOPS losses_loops(bool bf16, const void *x, const float *label, float smooth
 NN_TYPED_KERNEL(losses, (const void *x, const float *label, float smoothing, size_t n, float *loss),
                 (x, label, smoothing, n, loss))
 
-NN_LOOPS slopes_loops(bool bf16, const void *x, const float *label, const float *dloss,
+NN_LOOPS slopes_loops(enum nn_type type, const void *x, const float *label, const float *dloss,
                       float smoothing, size_t n, bool add, void *restrict dx)
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
         float z = label[i] * (1 - smoothing) + smoothing / 2;
-        float slope = dloss[i] * (1 / (1 + nn_exp(-nn_get(x, i, bf16))) - z);
+        float slope = dloss[i] * (1 / (1 + nn_exp(-nn_get(x, i, type))) - z);
         slope = label[i] < 0 ? 0 : slope;
-        nn_put(dx, i, add ? nn_get(dx, i, bf16) + slope : slope, bf16);
+        nn_put(dx, i, add ? nn_get(dx, i, type) + slope : slope, type);
     }
 }
 NN_TYPED_KERNEL(slopes,
@@ -42,11 +42,12 @@ NN_TYPED_KERNEL(slopes,
                  bool add, void *dx),
                 (x, label, dloss, smoothing, n, add, dx))
 
-NN_LOOPS label_slopes_loops(bool bf16, const void *x, const float *label, const float *dloss,
-                            float smoothing, size_t n, bool add, float *restrict dlabel)
+NN_LOOPS label_slopes_loops(enum nn_type type, const void *x, const float *label,
+                            const float *dloss, float smoothing, size_t n, bool add,
+                            float *restrict dlabel)
 {
     for (size_t i = 0; i < n; i++) {
-        float slope = label[i] < 0 ? 0 : (smoothing - 1) * nn_get(x, i, bf16) * dloss[i];
+        float slope = label[i] < 0 ? 0 : (smoothing - 1) * nn_get(x, i, type) * dloss[i];
         dlabel[i] = add ? dlabel[i] + slope : slope;
     }
 }
@@ -55,45 +56,45 @@ NN_TYPED_KERNEL(label_slopes,
                  bool add, float *dlabel),
                 (x, label, dloss, smoothing, n, add, dlabel))
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     const float *label = call->value[LABEL], smoothing = (float)call->shape->setting[0];
     float *loss = call->value[LOSS];
     size_t n = call->shape->size[N];
-    losses_kernel *kernel = best_losses(bf16);
+    losses_kernel *kernel = best_losses(type);
     NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
-                    kernel(nn_from(call->value[X], at, bf16), label + at, smoothing,
+                    kernel(nn_from(call->value[X], at, type), label + at, smoothing,
                            nn_least(NN_CHUNK, n - at), loss + at));
     return YP_OK;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const void *x = call->value[X];
     const float *label = call->value[LABEL], smoothing = (float)call->shape->setting[0];
     const float *dloss = call->gradient[LOSS];
     float *dlabel = call->gradient[LABEL];
     size_t n = call->shape->size[N];
-    slopes_kernel *kernel = best_slopes(bf16);
-    label_slopes_kernel *of_labels = best_label_slopes(bf16);
+    slopes_kernel *kernel = best_slopes(type);
+    label_slopes_kernel *of_labels = best_label_slopes(type);
     NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK, {
         size_t some = nn_least(NN_CHUNK, n - at);
         if (call->gradient[X] != NULL)
-            kernel(nn_from(x, at, bf16), label + at, dloss + at, smoothing, some, nn_adds(call, X),
-                   nn_from(call->gradient[X], at, bf16));
+            kernel(nn_from(x, at, type), label + at, dloss + at, smoothing, some, nn_adds(call, X),
+                   nn_from(call->gradient[X], at, type));
         if (dlabel != NULL)
-            of_labels(nn_from(x, at, bf16), label + at, dloss + at, smoothing, some,
+            of_labels(nn_from(x, at, type), label + at, dloss + at, smoothing, some,
                       nn_adds(call, LABEL), dlabel + at);
     });
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
-static struct nn_cuda_coverage job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_coverage job_of(const struct nn_call *call, enum nn_type type)
 {
     return (struct nn_cuda_coverage){.n = call->shape->size[N],
-                                     .bf16 = bf16,
+                                     .type = type,
                                      .add_dx = nn_adds(call, X),
                                      .add_dlabel = nn_adds(call, LABEL),
                                      .smoothing = (float)call->shape->setting[0],
@@ -126,8 +127,12 @@ const struct nn_operator nn_coverage_bce = {
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .multiple = 5},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .types = "bff",
                   .gradients = "bff", .multiple = 5},
+                 {NN_FP16, "cpu", .forward = forward_fp16, .vjp = vjp_fp16, .types = "bff",
+                  .gradients = "bff", .multiple = 5},
                  {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .multiple = 5},
                  {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .types = "bff", .gradients = "bff", .multiple = 5},
+                 {NN_FP16, "cuda", .forward = forward_cuda_fp16, .vjp = vjp_cuda_fp16,
                   .types = "bff", .gradients = "bff", .multiple = 5}},
 };
 

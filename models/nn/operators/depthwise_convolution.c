@@ -23,40 +23,41 @@ struct taps {
 
 enum { BLOCK = 256 }; /* channels whose sums are made at once */
 
-NN_LOOPS products_loops(bool bf16, const void *x, const void *w, size_t n, float *restrict sum)
+NN_LOOPS products_loops(enum nn_type type, const void *x, const void *w, size_t n,
+                        float *restrict sum)
 {
     for (size_t k = 0; k < n; k++)
-        sum[k] += nn_get(x, k, bf16) * nn_get(w, k, bf16);
+        sum[k] += nn_get(x, k, type) * nn_get(w, k, type);
 }
 
 /* y = bias + the sum of x w over taps; added to what is there with `add`. */
-NN_LOOPS point_loops(bool bf16, const struct taps *t, const float *bias, bool add, size_t c,
+NN_LOOPS point_loops(enum nn_type type, const struct taps *t, const float *bias, bool add, size_t c,
                      void *restrict y)
 {
     float sum[BLOCK];
     for (size_t from = 0; from < c; from += BLOCK) {
         const size_t some = nn_least(BLOCK, c - from);
         for (size_t k = 0; k < some; k++)
-            sum[k] = (bias != NULL ? bias[from + k] : 0) + (add ? nn_get(y, from + k, bf16) : 0);
+            sum[k] = (bias != NULL ? bias[from + k] : 0) + (add ? nn_get(y, from + k, type) : 0);
         for (size_t i = 0; i < t->lines; i++)
             for (size_t j = 0; j < t->columns; j++) {
                 const ptrdiff_t line = (ptrdiff_t)i, column = (ptrdiff_t)j;
                 const ptrdiff_t x = line * t->x_line + column * t->x_column;
                 const ptrdiff_t w = line * t->w_line + column * t->w_column;
-                products_loops(bf16, nn_from(t->x, from + (size_t)x, bf16),
-                               nn_from(t->w, from + (size_t)w, bf16), some, sum);
+                products_loops(type, nn_from(t->x, from + (size_t)x, type),
+                               nn_from(t->w, from + (size_t)w, type), some, sum);
             }
         for (size_t k = 0; k < some; k++)
-            nn_put(y, from + k, sum[k], bf16);
+            nn_put(y, from + k, sum[k], type);
     }
 }
 NN_TYPED_KERNEL(point, (const struct taps *t, const float *bias, bool add, size_t c, void *y),
                 (t, bias, add, c, y))
 
-NN_LOOPS sums_loops(bool bf16, const void *x, const void *dy, size_t c, double *restrict dw)
+NN_LOOPS sums_loops(enum nn_type type, const void *x, const void *dy, size_t c, double *restrict dw)
 {
     for (size_t k = 0; k < c; k++)
-        dw[k] += (double)(nn_get(x, k, bf16) * nn_get(dy, k, bf16));
+        dw[k] += (double)(nn_get(x, k, type) * nn_get(dy, k, type));
 }
 NN_TYPED_KERNEL(sums, (const void *x, const void *dy, size_t c, double *dw), (x, dy, c, dw))
 
@@ -94,7 +95,8 @@ static struct reach taps_of_pixel(const struct nn_shape *shape, size_t where, si
                           tap < taps ? nn_least((taps - tap + stride - 1) / stride, point + 1) : 0};
 }
 
-static void forward_line(const struct nn_call *call, bool bf16, size_t line, point_kernel *kernel)
+static void forward_line(const struct nn_call *call, enum nn_type type, size_t line,
+                         point_kernel *kernel)
 {
     const struct nn_shape *shape = call->shape;
     const size_t *size = shape->size, c = size[C];
@@ -103,8 +105,8 @@ static void forward_line(const struct nn_call *call, bool bf16, size_t line, poi
         const struct reach column = taps_of_point(shape, j, size[S], size[W]);
         const size_t from = ((line / size[P] * size[H] + row.at) * size[W] + column.at) * c;
         const struct taps taps = {
-            .x = nn_from(call->value[X], from, bf16),
-            .w = nn_from(call->value[WEIGHTS], (row.tap * size[S] + column.tap) * c, bf16),
+            .x = nn_from(call->value[X], from, type),
+            .w = nn_from(call->value[WEIGHTS], (row.tap * size[S] + column.tap) * c, type),
             .lines = row.count,
             .columns = column.count,
             .x_line = (ptrdiff_t)(size[W] * c),
@@ -112,20 +114,21 @@ static void forward_line(const struct nn_call *call, bool bf16, size_t line, poi
             .w_line = (ptrdiff_t)(size[S] * c),
             .w_column = (ptrdiff_t)c};
         kernel(&taps, call->value[BIAS], false, c,
-               nn_from(call->value[Y], (line * size[Q] + j) * c, bf16));
+               nn_from(call->value[Y], (line * size[Q] + j) * c, type));
     }
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size, lines = size[B] * size[P];
-    point_kernel *kernel = best_point(bf16);
+    point_kernel *kernel = best_point(type);
     NN_PARALLEL_FOR(lines * size[Q] * size[C] > NN_FEW * NN_CHUNK, line, lines, 1,
-                    forward_line(call, bf16, line, kernel));
+                    forward_line(call, type, line, kernel));
     return YP_OK;
 }
 
-static void dx_line(const struct nn_call *call, bool bf16, size_t line, point_kernel *kernel)
+static void dx_line(const struct nn_call *call, enum nn_type type, size_t line,
+                    point_kernel *kernel)
 {
     const struct nn_shape *shape = call->shape;
     const size_t *size = shape->size, c = size[C], stride = (size_t)shape->setting[NN_STRIDE];
@@ -134,8 +137,8 @@ static void dx_line(const struct nn_call *call, bool bf16, size_t line, point_ke
         const struct reach column = taps_of_pixel(shape, j, size[S], size[Q]);
         const size_t from = ((line / size[H] * size[P] + row.at) * size[Q] + column.at) * c;
         const struct taps taps = {
-            .x = nn_from(call->gradient[Y], from, bf16),
-            .w = nn_from(call->value[WEIGHTS], (row.tap * size[S] + column.tap) * c, bf16),
+            .x = nn_from(call->gradient[Y], from, type),
+            .w = nn_from(call->value[WEIGHTS], (row.tap * size[S] + column.tap) * c, type),
             .lines = row.count,
             .columns = column.count,
             .x_line = -(ptrdiff_t)(size[Q] * c),
@@ -143,7 +146,7 @@ static void dx_line(const struct nn_call *call, bool bf16, size_t line, point_ke
             .w_line = (ptrdiff_t)(stride * size[S] * c),
             .w_column = (ptrdiff_t)(stride * c)};
         kernel(&taps, NULL, nn_adds(call, X), c,
-               nn_from(call->gradient[X], (line * size[W] + j) * c, bf16));
+               nn_from(call->gradient[X], (line * size[W] + j) * c, type));
     }
 }
 
@@ -154,8 +157,8 @@ static size_t block_of(const struct nn_shape *shape)
 }
 
 /* Sums (r, s, c) of a block of lines. */
-static void block_sums(const struct nn_call *call, bool bf16, size_t line, size_t end, double *sums,
-                       sums_kernel *add)
+static void block_sums(const struct nn_call *call, enum nn_type type, size_t line, size_t end,
+                       double *sums, sums_kernel *add)
 {
     const struct nn_shape *shape = call->shape;
     const size_t *size = shape->size, c = size[C];
@@ -169,8 +172,8 @@ static void block_sums(const struct nn_call *call, bool bf16, size_t line, size_
             for (size_t at = 0; at < size[Q] * size[S]; at++) {
                 size_t j = at / size[S], v = at % size[S];
                 if (pixel(shape, j, v, size[W], &column))
-                    add(nn_from(x, ((line / size[P] * size[H] + row) * size[W] + column) * c, bf16),
-                        nn_from(dy, (line * size[Q] + j) * c, bf16), c,
+                    add(nn_from(x, ((line / size[P] * size[H] + row) * size[W] + column) * c, type),
+                        nn_from(dy, (line * size[Q] + j) * c, type), c,
                         sums + (u * size[S] + v) * c);
             }
         }
@@ -185,29 +188,29 @@ static size_t work(const struct nn_shape *shape)
     return sums > columns ? sums : columns;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size, lines = size[B] * size[P],
                  block = block_of(call->shape);
     const size_t width = size[R] * size[S] * size[C], image = size[B] * size[H];
     double *sums = call->work;
     float *dw = call->gradient[WEIGHTS];
-    point_kernel *kernel = best_point(bf16);
-    sums_kernel *add_up = best_sums(bf16);
+    point_kernel *kernel = best_point(type);
+    sums_kernel *add_up = best_sums(type);
     NN_PARALLEL_FOR(image * size[W] * size[C] > NN_FEW * NN_CHUNK, line,
-                    call->gradient[X] != NULL ? image : 0, 1, dx_line(call, bf16, line, kernel));
+                    call->gradient[X] != NULL ? image : 0, 1, dx_line(call, type, line, kernel));
     NN_PARALLEL_FOR(lines * size[Q] * size[C] > NN_FEW * NN_CHUNK, line, dw != NULL ? lines : 0,
                     block,
-                    block_sums(call, bf16, line, nn_least(lines, line + block),
+                    block_sums(call, type, line, nn_least(lines, line + block),
                                sums + line / block * width, add_up));
     if (dw != NULL)
         nn_merge(sums, nn_chunks(lines, block), width);
     nn_put_sums(call, WEIGHTS, sums, width);
-    nn_bias_vjp(call, BIAS, call->gradient[Y], bf16, lines * size[Q], size[C], call->work);
+    nn_bias_vjp(call, BIAS, call->gradient[Y], type, lines * size[Q], size[C], call->work);
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
 NN_ON_CUDA_OF(nn_cuda_depthwise_convolution, nn_cuda_depthwise_convolution_vjp)
 
@@ -233,7 +236,7 @@ const struct nn_operator nn_depthwise_convolution = {
                {"medium", .size = {4, 18, 18, 18, 18, 7, 7, 256}, .setting = {1, 3}}},
     NN_PLAIN,
     .flops = flops,
-    NN_BOTH_VERSIONS(work, nn_cuda_depthwise_convolution_work, "bbfb", "bffb"),
+    NN_EACH_VERSION(work, nn_cuda_depthwise_convolution_work, "bbfb", "bffb"),
 };
 
 #else

@@ -20,8 +20,8 @@ static struct nn_drop drop_of(const struct nn_call *call)
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
 
-static enum yp_status drop_all(const struct nn_call *call, bool bf16, const void *from, bool add,
-                               void *to)
+static enum yp_status drop_all(const struct nn_call *call, enum nn_type type, const void *from,
+                               bool add, void *to)
 {
     const size_t *size = call->shape->size, count = size[R] * size[C];
     const struct nn_drop drop = drop_of(call);
@@ -29,42 +29,44 @@ static enum yp_status drop_all(const struct nn_call *call, bool bf16, const void
     if (status != YP_OK)
         return status;
     NN_PARALLEL_FOR(size[N] * count > NN_CHUNK, i, size[N], 1,
-                    nn_drop_row(&drop, i, 0, bf16, nn_from(from, i * count, bf16), count, add,
-                                nn_from(to, i * count, bf16)));
+                    nn_drop_row(&drop, i, 0, type, nn_from(from, i * count, type), count, add,
+                                nn_from(to, i * count, type)));
     return YP_OK;
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
-    return drop_all(call, bf16, call->value[X], false, call->value[Y]);
+    return drop_all(call, type, call->value[X], false, call->value[Y]);
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     if (call->gradient[X] == NULL)
         return YP_OK;
-    return drop_all(call, bf16, call->gradient[Y], nn_adds(call, X), call->gradient[X]);
+    return drop_all(call, type, call->gradient[Y], nn_adds(call, X), call->gradient[X]);
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
-static enum yp_status drop_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16,
-                              const void *from, bool add, void *to)
+static enum yp_status drop_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                              enum nn_type type, const void *from, bool add, void *to)
 {
     const size_t *size = call->shape->size, count = size[R] * size[C];
-    const struct nn_cuda_dropout job = {size[N] * count, count, bf16, add, drop_of(call), from, to};
+    const struct nn_cuda_dropout job = {size[N] * count, count, type, add, drop_of(call), from, to};
     const enum yp_status status = nn_check_drop("dropout", &job.drop);
     return status == YP_OK && to != NULL ? cuda->dropout(call->device, &job) : status;
 }
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                                 enum nn_type type)
 {
-    return drop_on(cuda, call, bf16, call->value[X], false, call->value[Y]);
+    return drop_on(cuda, call, type, call->value[X], false, call->value[Y]);
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                             enum nn_type type)
 {
-    return drop_on(cuda, call, bf16, call->gradient[Y], nn_adds(call, X), call->gradient[X]);
+    return drop_on(cuda, call, type, call->gradient[Y], nn_adds(call, X), call->gradient[X]);
 }
 
 NN_ON_CUDA
@@ -92,7 +94,7 @@ const struct nn_operator nn_dropout = {
                {"whole", .size = {9, 2, 7, 2}, .setting = {0.5, 2, 1}}},
     NN_PLAIN,
     .flops = flops,
-    NN_BOTH_VERSIONS(NULL, NULL, "bfb", "bfb"),
+    NN_EACH_VERSION(NULL, NULL, "bfb", "bfb"),
 };
 
 #else

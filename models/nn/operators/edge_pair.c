@@ -14,15 +14,15 @@ enum { N, C, M, E };
 enum { COLUMNS = 64 }; /* that are summed at once */
 
 /* The edges from one node on. */
-NN_LOOPS pairs_loops(bool bf16, const void *a, const void *b, const int32_t *end, size_t edges,
-                     size_t c, void *restrict y)
+NN_LOOPS pairs_loops(enum nn_type type, const void *a, const void *b, const int32_t *end,
+                     size_t edges, size_t c, void *restrict y)
 {
     for (size_t k = 0; k < edges; k++) {
-        const void *other = nn_from(b, (size_t)end[k] * c, bf16);
-        void *row = nn_from(y, k * c, bf16);
+        const void *other = nn_from(b, (size_t)end[k] * c, type);
+        void *row = nn_from(y, k * c, type);
         for (size_t i = 0; i < c; i++) {
-            const float sum = nn_get(a, i, bf16) + nn_get(other, i, bf16);
-            nn_put(row, i, sum < 0 ? 0 : sum, bf16);
+            const float sum = nn_get(a, i, type) + nn_get(other, i, type);
+            nn_put(row, i, sum < 0 ? 0 : sum, type);
         }
     }
 }
@@ -32,7 +32,7 @@ NN_TYPED_KERNEL(pairs,
 
 /* The gradient of a node's row `own` of a or b: of `edges` edges, the numbers order[k] or, without
  * an order, k; `node` has for each edge the other array's row. */
-NN_LOOPS slopes_loops(bool bf16, const void *own, const void *other, const int32_t *node,
+NN_LOOPS slopes_loops(enum nn_type type, const void *own, const void *other, const int32_t *node,
                       const int32_t *order, size_t begin, size_t end, const void *dy, size_t c,
                       bool add, void *restrict dx)
 {
@@ -41,15 +41,15 @@ NN_LOOPS slopes_loops(bool bf16, const void *own, const void *other, const int32
         const size_t width = nn_least(COLUMNS, c - at);
         for (size_t k = begin; k < end; k++) {
             const size_t edge = order != NULL ? (size_t)order[k] : k;
-            const void *row = nn_from(other, (size_t)node[edge] * c + at, bf16);
-            const void *slope = nn_from(dy, edge * c + at, bf16);
+            const void *row = nn_from(other, (size_t)node[edge] * c + at, type);
+            const void *slope = nn_from(dy, edge * c + at, type);
             for (size_t i = 0; i < width; i++)
-                sum[i] += nn_get(own, at + i, bf16) + nn_get(row, i, bf16) <= 0
+                sum[i] += nn_get(own, at + i, type) + nn_get(row, i, type) <= 0
                               ? 0
-                              : nn_get(slope, i, bf16);
+                              : nn_get(slope, i, type);
         }
         for (size_t i = 0; i < width; i++)
-            nn_put(dx, at + i, sum[i] + (add ? nn_get(dx, at + i, bf16) : 0), bf16);
+            nn_put(dx, at + i, sum[i] + (add ? nn_get(dx, at + i, type) : 0), type);
     }
 }
 NN_TYPED_KERNEL(slopes,
@@ -62,7 +62,7 @@ static bool many(const struct nn_shape *shape)
     return shape->size[E] * shape->size[C] > NN_FEW * NN_CHUNK;
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size, c = size[C];
     const int32_t *offset = call->value[OFFSET], *end = call->value[END];
@@ -71,11 +71,11 @@ static enum yp_status forward_in(const struct nn_call *call, bool bf16)
         status = nn_check_indices("edge_pair", "end", end, size[E], size[N]);
     if (status != YP_OK)
         return status;
-    pairs_kernel *kernel = best_pairs(bf16);
+    pairs_kernel *kernel = best_pairs(type);
     NN_PARALLEL_FOR(many(call->shape), i, size[N], 1, {
         const size_t at = (size_t)offset[i];
-        kernel(nn_from(call->value[A], i * c, bf16), call->value[B], end + at,
-               (size_t)offset[i + 1] - at, c, nn_from(call->value[Y], at * c, bf16));
+        kernel(nn_from(call->value[A], i * c, type), call->value[B], end + at,
+               (size_t)offset[i + 1] - at, c, nn_from(call->value[Y], at * c, type));
     });
     return YP_OK;
 }
@@ -87,25 +87,25 @@ static size_t work(const struct nn_shape *shape)
 }
 
 /* The gradient of tensor `own`, from what each node's edges are and which node the other is. */
-static void vjp_of(const struct nn_call *call, bool bf16, int own, const struct nn_segments *edges,
-                   const int32_t *node)
+static void vjp_of(const struct nn_call *call, enum nn_type type, int own,
+                   const struct nn_segments *edges, const int32_t *node)
 {
     const size_t c = call->shape->size[C];
     const void *other = call->value[own == A ? B : A];
-    slopes_kernel *kernel = best_slopes(bf16);
+    slopes_kernel *kernel = best_slopes(type);
     NN_PARALLEL_FOR(many(call->shape), i, edges->n, 1,
-                    kernel(nn_from(call->value[own], i * c, bf16), other, node, edges->order,
+                    kernel(nn_from(call->value[own], i * c, type), other, node, edges->order,
                            (size_t)edges->offset[i], (size_t)edges->offset[i + 1],
                            call->gradient[Y], c, nn_adds(call, own),
-                           nn_from(call->gradient[own], i * c, bf16)));
+                           nn_from(call->gradient[own], i * c, type)));
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     const struct nn_segments beginning = {.n = size[N], .offset = call->value[OFFSET]};
     if (call->gradient[A] != NULL)
-        vjp_of(call, bf16, A, &beginning, call->value[END]);
+        vjp_of(call, type, A, &beginning, call->value[END]);
     if (call->gradient[B] == NULL)
         return YP_OK;
     int32_t *from = (int32_t *)((char *)call->work + nn_index_bytes(size[E], size[N]));
@@ -114,19 +114,19 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
             from[k] = (int32_t)i;
     const struct nn_segments ending =
         nn_index_segments(call->value[END], size[E], size[N], call->work);
-    vjp_of(call, bf16, B, &ending, from);
+    vjp_of(call, type, B, &ending, from);
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
-static struct nn_cuda_edge_pair job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_edge_pair job_of(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     return (struct nn_cuda_edge_pair){.n = size[N],
                                       .c = size[C],
                                       .e = size[E],
-                                      .bf16 = bf16,
+                                      .type = type,
                                       .add_da = nn_adds(call, A),
                                       .add_db = nn_adds(call, B),
                                       .offset = call->value[OFFSET],
@@ -165,7 +165,7 @@ const struct nn_operator nn_edge_pair = {
                {"medium", .size = {352, 256, 353, 7000}}},
     NN_PLAIN,
     .flops = flops,
-    NN_BOTH_VERSIONS(work, NULL, "bbffb", "bbffb"),
+    NN_EACH_VERSION(work, NULL, "bbffb", "bbffb"),
 };
 
 #else

@@ -11,54 +11,54 @@ enum { N, V, D };
 
 enum { STRIPE = 64 }; /* columns that one thread adds up, of all rows in their order */
 
-NN_LOOPS add_row_loops(bool bf16, const void *dy, size_t n, float *restrict sum)
+NN_LOOPS add_row_loops(enum nn_type type, const void *dy, size_t n, float *restrict sum)
 {
     for (size_t i = 0; i < n; i++)
-        sum[i] += nn_get(dy, i, bf16);
+        sum[i] += nn_get(dy, i, type);
 }
 NN_TYPED_KERNEL(add_row, (const void *dy, size_t n, float *sum), (dy, n, sum))
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     const int32_t *token = call->value[TOKEN];
-    size_t bytes = size[D] * (bf16 ? sizeof(uint16_t) : sizeof(float));
+    size_t bytes = size[D] * (nn_16_bits(type) ? sizeof(uint16_t) : sizeof(float));
     enum yp_status status = nn_check_indices("embedding", "token", token, size[N], size[V]);
     if (status != YP_OK)
         return status;
     NN_PARALLEL_FOR(size[N] * size[D] > NN_FEW * NN_CHUNK, i, size[N], 1,
-                    memcpy(nn_from(call->value[Y], i * size[D], bf16),
-                           nn_from(call->value[TABLE], (size_t)token[i] * size[D], bf16), bytes));
+                    memcpy(nn_from(call->value[Y], i * size[D], type),
+                           nn_from(call->value[TABLE], (size_t)token[i] * size[D], type), bytes));
     return YP_OK;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     const int32_t *token = call->value[TOKEN];
     float *dtable = call->gradient[TABLE];
-    add_row_kernel *kernel = best_add_row(bf16);
+    add_row_kernel *kernel = best_add_row(type);
     if (dtable == NULL)
         return YP_OK;
     if (!nn_adds(call, TABLE))
         nn_zero(dtable, size[V] * size[D] * sizeof(float));
     NN_PARALLEL_FOR(size[N] * size[D] > NN_FEW * NN_CHUNK, at, size[D], STRIPE, {
         for (size_t i = 0; i < size[N]; i++)
-            kernel(nn_from(call->gradient[Y], i * size[D] + at, bf16),
+            kernel(nn_from(call->gradient[Y], i * size[D] + at, type),
                    nn_least(STRIPE, size[D] - at), dtable + (size_t)token[i] * size[D] + at);
     });
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
-static struct nn_cuda_embedding job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_embedding job_of(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     return (struct nn_cuda_embedding){size[N],
                                       size[V],
                                       size[D],
-                                      bf16,
+                                      type,
                                       nn_adds(call, TABLE),
                                       call->value[TOKEN],
                                       call->value[TABLE],
@@ -67,15 +67,17 @@ static struct nn_cuda_embedding job_of(const struct nn_call *call, bool bf16)
                                       call->gradient[TABLE]};
 }
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                                 enum nn_type type)
 {
-    const struct nn_cuda_embedding job = job_of(call, bf16);
+    const struct nn_cuda_embedding job = job_of(call, type);
     return cuda->embedding[NN_FORWARD](call->device, &job);
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                             enum nn_type type)
 {
-    const struct nn_cuda_embedding job = job_of(call, bf16);
+    const struct nn_cuda_embedding job = job_of(call, type);
     return job.dtable != NULL ? cuda->embedding[NN_VJP](call->device, &job) : (enum yp_status)YP_OK;
 }
 
@@ -114,7 +116,7 @@ const struct nn_operator nn_embedding = {
     NN_PLAIN,
     .flops = flops,
     .bytes = bytes,
-    NN_BOTH_VERSIONS(NULL, NULL, "bfb", "ffb"),
+    NN_EACH_VERSION(NULL, NULL, "bfb", "ffb"),
 };
 
 #else

@@ -22,22 +22,22 @@ static struct nn_drop drop_of(const struct nn_call *call)
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
 
-/* Elements of hidden that are worked on at once: of float by one thread, beside others, and of bf16
- * by all of them, since the products of bf16 are only fast outside of a parallel region. */
+/* Elements of hidden that are worked on at once: of float by one thread, beside others, and of 16
+ * bits by all of them, since the products of bf16 are only fast outside of a parallel region. */
 enum { CHUNK = 1 << 16, CHUNK_BF16 = 1 << 19, ROWS = 256, SHARES = 16 };
 
-static size_t chunk_of(const size_t *size, bool bf16)
+static size_t chunk_of(const size_t *size, enum nn_type type)
 {
-    const size_t rows = nn_most(ROWS, nn_rows(size[F], bf16 ? CHUNK_BF16 : CHUNK));
+    const size_t rows = nn_most(ROWS, nn_rows(size[F], nn_16_bits(type) ? CHUNK_BF16 : CHUNK));
     return nn_most(1, nn_least(size[N] * size[R], rows));
 }
 
 /* The slopes at hidden become those at what relu was given. */
-NN_LOOPS slopes_loops(bool bf16, const void *hidden, size_t n, float factor, void *slopes)
+NN_LOOPS slopes_loops(enum nn_type type, const void *hidden, size_t n, float factor, void *slopes)
 {
     for (size_t i = 0; i < n; i++) {
-        const float slope = factor * nn_get(slopes, i, bf16);
-        nn_put(slopes, i, nn_get(hidden, i, bf16) <= 0 ? 0 : slope, bf16);
+        const float slope = factor * nn_get(slopes, i, type);
+        nn_put(slopes, i, nn_get(hidden, i, type) <= 0 ? 0 : slope, type);
     }
 }
 NN_TYPED_KERNEL(slopes, (const void *hidden, size_t n, float factor, void *slopes),
@@ -53,9 +53,9 @@ struct own {
     void *work;
 };
 
-static size_t sizes_of(const size_t *size, bool bf16, size_t sizes[5])
+static size_t sizes_of(const size_t *size, enum nn_type type, size_t sizes[5])
 {
-    sizes[0] = nn_aligned(chunk_of(size, bf16) * size[F] * nn_width(bf16));
+    sizes[0] = nn_aligned(chunk_of(size, type) * size[F] * nn_width(type));
     sizes[1] = nn_aligned(size[F] * size[C] * sizeof(float));
     sizes[2] = nn_aligned(size[O] * size[F] * sizeof(float));
     sizes[3] = nn_aligned(size[F] * sizeof(double));
@@ -66,29 +66,28 @@ static size_t sizes_of(const size_t *size, bool bf16, size_t sizes[5])
 /* A product of `rows` rows from `first` on. */
 enum product { TO_HIDDEN, TO_Y, TO_SLOPES, TO_X, TO_W1, TO_W2, PRODUCTS };
 
-static struct nn_gemm product(const struct nn_call *call, bool bf16, const struct own *own,
+static struct nn_gemm product(const struct nn_call *call, enum nn_type type, const struct own *own,
                               enum product which, size_t first, size_t rows, bool add)
 {
-    const enum nn_type type = bf16 ? NN_BFLOAT16 : NN_FLOAT;
     const size_t *size = call->shape->size, c = size[C], f = size[F], o = size[O];
     const struct nn_matrix slopes = nn_rows_of(own->slopes, type, f);
     const struct nn_matrix hidden =
-        nn_rows_of(nn_from(call->value[HIDDEN], first * f, bf16), type, f);
-    const struct nn_matrix x = nn_rows_of(nn_from(call->value[X], first * c, bf16), type, c);
+        nn_rows_of(nn_from(call->value[HIDDEN], first * f, type), type, f);
+    const struct nn_matrix x = nn_rows_of(nn_from(call->value[X], first * c, type), type, c);
     if (which == TO_HIDDEN)
         return nn_gemm_of(rows, f, c, x, nn_columns_of(call->value[W1], type, c), hidden, false,
                           call->value[B1]);
     if (which == TO_Y)
         return nn_gemm_of(rows, o, f, hidden, nn_columns_of(call->value[W2], type, f),
-                          nn_rows_of(nn_from(call->value[Y], first * o, bf16), type, o), false,
+                          nn_rows_of(nn_from(call->value[Y], first * o, type), type, o), false,
                           call->value[B2]);
-    const void *dy = nn_from(call->gradient[Y], first * o, bf16);
+    const void *dy = nn_from(call->gradient[Y], first * o, type);
     if (which == TO_SLOPES)
         return nn_gemm_of(rows, f, o, nn_rows_of(dy, type, o), nn_rows_of(call->value[W2], type, f),
                           slopes, false, NULL);
     if (which == TO_X)
         return nn_gemm_of(rows, c, f, slopes, nn_rows_of(call->value[W1], type, c),
-                          nn_rows_of(nn_from(call->gradient[X], first * c, bf16), type, c),
+                          nn_rows_of(nn_from(call->gradient[X], first * c, type), type, c),
                           nn_adds(call, X), NULL);
     if (which == TO_W1)
         return nn_gemm_of(f, c, rows, nn_columns_of(own->slopes, type, f), x,
@@ -97,9 +96,9 @@ static struct nn_gemm product(const struct nn_call *call, bool bf16, const struc
                       nn_rows_of(own->w2, NN_FLOAT, f), add, NULL);
 }
 
-static size_t products_bytes(const struct nn_shape *shape, bool bf16)
+static size_t products_bytes(const struct nn_shape *shape, enum nn_type type)
 {
-    const size_t rows = shape->size[N] * shape->size[R], chunk = chunk_of(shape->size, bf16);
+    const size_t rows = shape->size[N] * shape->size[R], chunk = chunk_of(shape->size, type);
     const size_t some[] = {chunk, rows % chunk > 0 ? rows % chunk : chunk};
     float bias = 0; /* with what may be */
     const struct own own = {0};
@@ -108,37 +107,38 @@ static size_t products_bytes(const struct nn_shape *shape, bool bf16)
         const bool add = i / 2 % 2 > 0;
         const struct nn_call call = {
             .shape = shape, .value = {[B1] = &bias, [B2] = &bias}, .add = add ? 1U << X : 0};
-        products[i] = product(&call, bf16, &own, (enum product)(i / 4), 0, some[i % 2], add);
+        products[i] = product(&call, type, &own, (enum product)(i / 4), 0, some[i % 2], add);
     }
     return nn_aligned(nn_gemm_most(products, 4 * PRODUCTS));
 }
 
 /* Of the chunks, each with sums of its own, so that these are the same for any number of threads.
  */
-static size_t shares_of(const size_t *size, bool bf16)
+static size_t shares_of(const size_t *size, enum nn_type type)
 {
-    return bf16 ? 1 : nn_least(SHARES, nn_chunks(size[N] * size[R], chunk_of(size, bf16)));
+    return nn_16_bits(type) ? 1
+                            : nn_least(SHARES, nn_chunks(size[N] * size[R], chunk_of(size, type)));
 }
 
 /* Asked outside of parallel regions: inside, where floats take no workspace, products say so. */
-static size_t own_bytes(const struct nn_shape *shape, bool bf16)
+static size_t own_bytes(const struct nn_shape *shape, enum nn_type type)
 {
     size_t sizes[5];
-    return sizes_of(shape->size, bf16, sizes) + products_bytes(shape, bf16);
+    return sizes_of(shape->size, type, sizes) + products_bytes(shape, type);
 }
 
-static size_t work_in(const struct nn_shape *shape, bool bf16)
+static size_t work_in(const struct nn_shape *shape, enum nn_type type)
 {
-    return shares_of(shape->size, bf16) * own_bytes(shape, bf16);
+    return shares_of(shape->size, type) * own_bytes(shape, type);
 }
 
-NN_BOTH_WORKS
+NN_EACH_WORK
 
-static struct own own_of(const struct nn_call *call, bool bf16, size_t thread, size_t each)
+static struct own own_of(const struct nn_call *call, enum nn_type type, size_t thread, size_t each)
 {
     size_t sizes[5];
     char *at = (char *)call->work + thread * each;
-    sizes_of(call->shape->size, bf16, sizes);
+    sizes_of(call->shape->size, type, sizes);
     struct own own = {.slopes = at};
     own.w1 = (float *)(void *)(at += sizes[0]);
     own.w2 = (float *)(void *)(at += sizes[1]);
@@ -150,61 +150,61 @@ static struct own own_of(const struct nn_call *call, bool bf16, size_t thread, s
 
 /* -- passes ----------------------------------------------------------------------------------- */
 
-static enum yp_status run(const struct nn_call *call, bool bf16, const struct own *own,
+static enum yp_status run(const struct nn_call *call, enum nn_type type, const struct own *own,
                           enum product which, size_t first, size_t rows, bool add)
 {
-    struct nn_gemm gemm = product(call, bf16, own, which, first, rows, add);
-    gemm.inside = !bf16; /* for any number of threads */
+    struct nn_gemm gemm = product(call, type, own, which, first, rows, add);
+    gemm.inside = !nn_16_bits(type); /* for any number of threads */
     return nn_gemm(&gemm, own->work);
 }
 
-static enum yp_status chunk_forward(const struct nn_call *call, bool bf16, const struct own *own,
-                                    size_t first, size_t rows)
+static enum yp_status chunk_forward(const struct nn_call *call, enum nn_type type,
+                                    const struct own *own, size_t first, size_t rows)
 {
     const size_t f = call->shape->size[F], r = call->shape->size[R];
     const struct nn_drop drop = drop_of(call);
-    char *hidden = nn_from(call->value[HIDDEN], first * f, bf16);
-    enum yp_status status = run(call, bf16, own, TO_HIDDEN, first, rows, false);
+    char *hidden = nn_from(call->value[HIDDEN], first * f, type);
+    enum yp_status status = run(call, type, own, TO_HIDDEN, first, rows, false);
     if (status != YP_OK)
         return status;
-    nn_activate(NN_RELU, hidden, bf16, rows * f);
-    NN_PARALLEL_FOR(bf16, i, drop.rate > 0 ? rows : 0, 1, {
-        void *row = nn_from(hidden, i * f, bf16);
-        nn_drop_row(&drop, (first + i) / r, (first + i) % r * f, bf16, row, f, false, row);
+    nn_activate(NN_RELU, hidden, type, rows * f);
+    NN_PARALLEL_FOR(type, i, drop.rate > 0 ? rows : 0, 1, {
+        void *row = nn_from(hidden, i * f, type);
+        nn_drop_row(&drop, (first + i) / r, (first + i) % r * f, type, row, f, false, row);
     });
-    return run(call, bf16, own, TO_Y, first, rows, false);
+    return run(call, type, own, TO_Y, first, rows, false);
 }
 
-static enum yp_status chunk_vjp(const struct nn_call *call, bool bf16, const struct own *own,
-                                size_t first, size_t rows, bool add)
+static enum yp_status chunk_vjp(const struct nn_call *call, enum nn_type type,
+                                const struct own *own, size_t first, size_t rows, bool add)
 {
     const size_t f = call->shape->size[F], o = call->shape->size[O];
     const float factor = (float)(1 / (1 - call->shape->setting[0]));
-    slopes_kernel *slopes = best_slopes(bf16);
-    enum yp_status status = run(call, bf16, own, TO_SLOPES, first, rows, false);
+    slopes_kernel *slopes = best_slopes(type);
+    enum yp_status status = run(call, type, own, TO_SLOPES, first, rows, false);
     if (status != YP_OK)
         return status;
-    NN_PARALLEL_FOR(bf16, i, rows, 1,
-                    slopes(nn_from(call->value[HIDDEN], (first + i) * f, bf16), f, factor,
-                           nn_from(own->slopes, i * f, bf16)));
+    NN_PARALLEL_FOR(type, i, rows, 1,
+                    slopes(nn_from(call->value[HIDDEN], (first + i) * f, type), f, factor,
+                           nn_from(own->slopes, i * f, type)));
     if (call->gradient[X] != NULL)
-        status = run(call, bf16, own, TO_X, first, rows, false);
+        status = run(call, type, own, TO_X, first, rows, false);
     if (status == YP_OK && call->gradient[W1] != NULL)
-        status = run(call, bf16, own, TO_W1, first, rows, add);
+        status = run(call, type, own, TO_W1, first, rows, add);
     if (status == YP_OK && call->gradient[W2] != NULL)
-        status = run(call, bf16, own, TO_W2, first, rows, add);
+        status = run(call, type, own, TO_W2, first, rows, add);
     if (call->gradient[B1] != NULL)
-        nn_add_columns(own->slopes, bf16, rows, f, own->b1);
+        nn_add_columns(own->slopes, type, rows, f, own->b1);
     if (call->gradient[B2] != NULL)
-        nn_add_columns(nn_from(call->gradient[Y], first * o, bf16), bf16, rows, o, own->b2);
+        nn_add_columns(nn_from(call->gradient[Y], first * o, type), type, rows, o, own->b2);
     return status;
 }
 
 /* Share t of `shares` of the chunks. */
-static enum yp_status chunks_of(const struct nn_call *call, bool bf16, enum nn_pass pass,
+static enum yp_status chunks_of(const struct nn_call *call, enum nn_type type, enum nn_pass pass,
                                 const struct own *own, size_t t, size_t shares)
 {
-    const size_t *size = call->shape->size, all = size[N] * size[R], chunk = chunk_of(size, bf16);
+    const size_t *size = call->shape->size, all = size[N] * size[R], chunk = chunk_of(size, type);
     const size_t chunks = nn_chunks(all, chunk);
     const size_t begin = t * chunks / shares, end = (t + 1) * chunks / shares;
     enum yp_status status = YP_OK;
@@ -212,32 +212,32 @@ static enum yp_status chunks_of(const struct nn_call *call, bool bf16, enum nn_p
     memset(own->b2, 0, size[O] * sizeof *own->b2);
     for (size_t i = begin; i < end && status == YP_OK; i++) {
         const size_t first = i * chunk, rows = nn_least(chunk, all - first);
-        status = pass == NN_FORWARD ? chunk_forward(call, bf16, own, first, rows)
-                                    : chunk_vjp(call, bf16, own, first, rows, i > begin);
+        status = pass == NN_FORWARD ? chunk_forward(call, type, own, first, rows)
+                                    : chunk_vjp(call, type, own, first, rows, i > begin);
     }
     return status;
 }
 
 /* All shares, each with its own workspace of `each` bytes; the first status that is not YP_OK. */
-static enum yp_status each_chunk(const struct nn_call *call, bool bf16, enum nn_pass pass,
+static enum yp_status each_chunk(const struct nn_call *call, enum nn_type type, enum nn_pass pass,
                                  size_t each)
 {
-    const size_t shares = shares_of(call->shape->size, bf16);
+    const size_t shares = shares_of(call->shape->size, type);
     enum yp_status status[SHARES] = {YP_OK};
     NN_PARALLEL_FOR(shares > 1, i, shares, 1, {
-        const struct own own = own_of(call, bf16, i, each);
-        status[i] = chunks_of(call, bf16, pass, &own, i, shares);
+        const struct own own = own_of(call, type, i, each);
+        status[i] = chunks_of(call, type, pass, &own, i, shares);
     });
     for (size_t i = 1; i < shares && status[0] == YP_OK; i++)
         status[0] = status[i];
     return status[0];
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     const struct nn_drop drop = drop_of(call);
     const enum yp_status status = nn_check_drop("feed_forward", &drop);
-    return status == YP_OK ? each_chunk(call, bf16, NN_FORWARD, own_bytes(call->shape, bf16))
+    return status == YP_OK ? each_chunk(call, type, NN_FORWARD, own_bytes(call->shape, type))
                            : status;
 }
 
@@ -255,12 +255,12 @@ NN_LOOPS total_loops(const char *from, size_t each, size_t shares, size_t n, boo
 NN_KERNEL(total, (const char *from, size_t each, size_t shares, size_t n, bool add, float *to),
           (from, each, shares, n, add, to))
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
-    const size_t *size = call->shape->size, each = own_bytes(call->shape, bf16);
-    const size_t shares = shares_of(size, bf16);
-    const struct own own = own_of(call, bf16, 0, each);
-    const enum yp_status status = each_chunk(call, bf16, NN_VJP, each);
+    const size_t *size = call->shape->size, each = own_bytes(call->shape, type);
+    const size_t shares = shares_of(size, type);
+    const struct own own = own_of(call, type, 0, each);
+    const enum yp_status status = each_chunk(call, type, NN_VJP, each);
     if (status != YP_OK)
         return status;
     if (call->gradient[W1] != NULL)
@@ -270,7 +270,7 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
         best_total()((const char *)own.w2, each, shares, size[O] * size[F], nn_adds(call, W2),
                      call->gradient[W2]);
     for (size_t t = 1; t < shares; t++) {
-        const struct own other = own_of(call, bf16, t, each);
+        const struct own other = own_of(call, type, t, each);
         for (size_t i = 0; i < size[F]; i++)
             own.b1[i] += other.b1[i];
         for (size_t i = 0; i < size[O]; i++)
@@ -281,91 +281,93 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
 /* -- on a GPU: all rows at once -------------------------------------------------------------------
  */
 
 /* Slopes at hidden, and behind them the workspace of sums. */
-static size_t slopes_bytes(const size_t *size, bool bf16)
+static size_t slopes_bytes(const size_t *size, enum nn_type type)
 {
-    return nn_aligned(size[N] * size[R] * size[F] * nn_width(bf16));
+    return nn_aligned(size[N] * size[R] * size[F] * nn_width(type));
 }
 
 static size_t work_cuda(const struct nn_shape *shape)
 {
     const size_t *size = shape->size;
-    return slopes_bytes(size, false) +
+    return slopes_bytes(size, NN_FLOAT) +
            nn_cuda_columns_bytes(size[N] * size[R], nn_most(size[F], size[O]));
 }
 
-static struct nn_cuda_hidden hidden_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_hidden hidden_of(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size, count = size[R] * size[F];
     return (struct nn_cuda_hidden){.n = size[N] * count,
                                    .count = count,
-                                   .bf16 = bf16,
+                                   .type = type,
                                    .drop = drop_of(call),
                                    .hidden = call->value[HIDDEN],
                                    .slopes = call->work};
 }
 
 /* Product `which` of all rows. */
-static enum yp_status product_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16,
-                                 enum product which)
+static enum yp_status product_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                                 enum nn_type type, enum product which)
 {
     const struct own own = {
         .slopes = call->work, .w1 = call->gradient[W1], .w2 = call->gradient[W2]};
     const struct nn_gemm gemm =
-        product(call, bf16, &own, which, 0, call->shape->size[N] * call->shape->size[R],
+        product(call, type, &own, which, 0, call->shape->size[N] * call->shape->size[R],
                 nn_adds(call, which == TO_W1 ? W1 : W2));
     return nn_cuda_product(cuda, call->device, &gemm);
 }
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                                 enum nn_type type)
 {
-    const struct nn_cuda_hidden hidden = hidden_of(call, bf16);
+    const struct nn_cuda_hidden hidden = hidden_of(call, type);
     enum yp_status status = nn_check_drop("feed_forward", &hidden.drop);
     if (status == YP_OK)
-        status = product_on(cuda, call, bf16, TO_HIDDEN);
+        status = product_on(cuda, call, type, TO_HIDDEN);
     if (status == YP_OK)
         status = cuda->hidden[NN_FORWARD](call->device, &hidden);
-    return status == YP_OK ? product_on(cuda, call, bf16, TO_Y) : status;
+    return status == YP_OK ? product_on(cuda, call, type, TO_Y) : status;
 }
 
 /* The gradient of a bias (c), tensor i, from slopes (rows, c). */
-static enum yp_status bias_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16,
-                              int i, const void *slopes, size_t c)
+static enum yp_status bias_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                              enum nn_type type, int i, const void *slopes, size_t c)
 {
     const size_t *size = call->shape->size;
     const struct nn_cuda_columns sums = {
         .n = size[N] * size[R],
         .c = c,
-        .bf16 = bf16,
+        .type = type,
         .add = nn_adds(call, i),
         .dy = slopes,
         .sums = call->gradient[i],
-        .work = (double *)(void *)((char *)call->work + slopes_bytes(size, false))};
+        .work = (double *)(void *)((char *)call->work + slopes_bytes(size, NN_FLOAT))};
     return cuda->columns(call->device, &sums);
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                             enum nn_type type)
 {
     static const struct {
         int tensor;
         enum product by;
     } products[] = {{X, TO_X}, {W1, TO_W1}, {W2, TO_W2}};
-    const struct nn_cuda_hidden hidden = hidden_of(call, bf16);
-    enum yp_status status = product_on(cuda, call, bf16, TO_SLOPES);
+    const struct nn_cuda_hidden hidden = hidden_of(call, type);
+    enum yp_status status = product_on(cuda, call, type, TO_SLOPES);
     if (status == YP_OK)
         status = cuda->hidden[NN_VJP](call->device, &hidden);
     for (int i = 0; i < 3 && status == YP_OK; i++)
         if (call->gradient[products[i].tensor] != NULL)
-            status = product_on(cuda, call, bf16, products[i].by);
+            status = product_on(cuda, call, type, products[i].by);
     if (status == YP_OK)
-        status = bias_on(cuda, call, bf16, B1, call->work, call->shape->size[F]);
+        status = bias_on(cuda, call, type, B1, call->work, call->shape->size[F]);
     if (status == YP_OK)
-        status = bias_on(cuda, call, bf16, B2, call->gradient[Y], call->shape->size[O]);
+        status = bias_on(cuda, call, type, B2, call->gradient[Y], call->shape->size[O]);
     return status;
 }
 
@@ -401,15 +403,24 @@ const struct nn_operator nn_feed_forward = {
                {"medium", .size = {22, 60, 64, 256, 64, 2}, .setting = {0.1, 7}}},
     NN_PLAIN,
     .flops = flops,
+    /* The rounding of hidden: in fp16, too, a sum of one is off by up to twice what is typical. */
     .versions =
         {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
          {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
           .types = "bbfbffbb", .gradients = "bfffffbb", .arithmetic = YP_BF16,
           .rounding = {[X] = 0x1p-9, [W1] = 0x1p-9, [B1] = 0x1p-9, [W2] = 0x1p-9, [Y] = 0x1p-9}},
+         {NN_FP16, "cpu", .forward = forward_fp16, .vjp = vjp_fp16, .work = work_fp16,
+          .types = "bbfbffbb", .gradients = "bfffffbb",
+          .rounding =
+              {[X] = 0x1p-12, [W1] = 0x1p-12, [B1] = 0x1p-12, [W2] = 0x1p-12, [Y] = 0x1p-11}},
          {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
          {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16, .work = work_cuda,
           .types = "bbfbffbb", .gradients = "bfffffbb", .arithmetic = YP_BF16,
-          .rounding = {[X] = 0x1p-9, [W1] = 0x1p-9, [B1] = 0x1p-9, [W2] = 0x1p-9, [Y] = 0x1p-9}}},
+          .rounding = {[X] = 0x1p-9, [W1] = 0x1p-9, [B1] = 0x1p-9, [W2] = 0x1p-9, [Y] = 0x1p-9}},
+         {NN_FP16, "cuda", .forward = forward_cuda_fp16, .vjp = vjp_cuda_fp16, .work = work_cuda,
+          .types = "bbfbffbb", .gradients = "bfffffbb", .arithmetic = YP_FP16,
+          .rounding =
+              {[X] = 0x1p-12, [W1] = 0x1p-12, [B1] = 0x1p-12, [W2] = 0x1p-12, [Y] = 0x1p-11}}},
 };
 
 #else

@@ -15,52 +15,54 @@ static size_t work(const struct nn_shape *shape)
     return nn_index_bytes(shape->size[E], shape->size[N]);
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
-    const size_t *size = call->shape->size, bytes = size[C] * nn_width(bf16);
+    const size_t *size = call->shape->size, bytes = size[C] * nn_width(type);
     const int32_t *index = call->value[INDEX];
     enum yp_status status = nn_check_indices("gather", "index", index, size[E], size[N]);
     if (status != YP_OK)
         return status;
     NN_PARALLEL_FOR(size[E] * size[C] > NN_FEW * NN_CHUNK, k, size[E], 1,
-                    memcpy(nn_from(call->value[Y], k * size[C], bf16),
-                           nn_from(call->value[X], (size_t)index[k] * size[C], bf16), bytes));
+                    memcpy(nn_from(call->value[Y], k * size[C], type),
+                           nn_from(call->value[X], (size_t)index[k] * size[C], type), bytes));
     return YP_OK;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     if (call->gradient[X] == NULL)
         return YP_OK;
     const struct nn_segments rows =
         nn_index_segments(call->value[INDEX], size[E], size[N], call->work);
-    nn_segment_sums(&rows, call->gradient[Y], bf16, size[C], nn_adds(call, X), call->gradient[X]);
+    nn_segment_sums(&rows, call->gradient[Y], type, size[C], nn_adds(call, X), call->gradient[X]);
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                                 enum nn_type type)
 {
     const size_t *size = call->shape->size;
     const struct nn_cuda_embedding job = {.n = size[E],
                                           .v = size[N],
                                           .d = size[C],
-                                          .bf16 = bf16,
+                                          .type = type,
                                           .token = call->value[INDEX],
                                           .table = call->value[X],
                                           .y = call->value[Y]};
     return cuda->embedding[NN_FORWARD](call->device, &job);
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                             enum nn_type type)
 {
     const size_t *size = call->shape->size;
     const struct nn_cuda_segments job = {.n = size[N],
                                          .rows = size[E],
                                          .c = size[C],
-                                         .bf16 = bf16,
+                                         .type = type,
                                          .add = nn_adds(call, X),
                                          .factor = 1,
                                          .index = call->value[INDEX],
@@ -90,7 +92,7 @@ const struct nn_operator nn_gather = {
                {"medium", .size = {352, 256, 7000}}},
     NN_PLAIN,
     .flops = flops,
-    NN_BOTH_VERSIONS(work, NULL, "bfb", "bfb"),
+    NN_EACH_VERSION(work, NULL, "bfb", "bfb"),
 };
 
 #else

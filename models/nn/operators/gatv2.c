@@ -60,11 +60,11 @@ NN_KERNEL(softmax, (float *rows, size_t edges, float *self, size_t h), (rows, ed
 
 /* -- workspace --------------------------------------------------------------------------------- */
 
-/* What a call works on; arrays that bf16 has in float are of the workspace. */
+/* What a call works on; arrays of 16 bits, in float, are of the workspace. */
 struct space {
     struct nn_gat g;
     float *weights, *mean;
-    float *left, *right, *y, *dleft, *dright; /* of bf16 */
+    float *left, *right, *y, *dleft, *dright; /* of 16 bits */
     double *columns;
 };
 
@@ -76,10 +76,10 @@ static void *take(void *work, size_t *used, size_t count, size_t size)
     return here;
 }
 
-static size_t lay_out(const struct nn_shape *shape, bool bf16, void *work, struct space *s)
+static size_t lay_out(const struct nn_shape *shape, enum nn_type type, void *work, struct space *s)
 {
     const size_t *size = shape->size, channels = size[H] * size[C];
-    const size_t copies = bf16 ? size[N] * channels : 0;
+    const size_t copies = nn_16_bits(type) ? size[N] * channels : 0;
     size_t used = 0;
     s->weights = take(work, &used, channels * size[F], sizeof(float));
     s->mean = take(work, &used, size[N] * size[F], sizeof(float));
@@ -87,7 +87,7 @@ static size_t lay_out(const struct nn_shape *shape, bool bf16, void *work, struc
     s->right = take(work, &used, copies, sizeof(float));
     s->dleft = take(work, &used, copies, sizeof(float));
     s->dright = take(work, &used, copies, sizeof(float));
-    s->y = take(work, &used, bf16 ? size[N] * size[C] : 0, sizeof(float));
+    s->y = take(work, &used, nn_16_bits(type) ? size[N] * size[C] : 0, sizeof(float));
     s->columns = take(work, &used, nn_columns_bytes(size[N], size[C]), 1);
     s->g.slopes = take(work, &used, size[H] * size[S], sizeof(float));
     s->g.sums = take(work, &used, channels * (1 + size[F]), sizeof(float));
@@ -95,28 +95,28 @@ static size_t lay_out(const struct nn_shape *shape, bool bf16, void *work, struc
     return used;
 }
 
-static size_t work_in(const struct nn_shape *shape, bool bf16)
+static size_t work_in(const struct nn_shape *shape, enum nn_type type)
 {
     struct space s;
-    return lay_out(shape, bf16, NULL, &s);
+    return lay_out(shape, type, NULL, &s);
 }
 
-NN_BOTH_WORKS
+NN_EACH_WORK
 
 /* The array in float, in `room` if it is not. */
-static const float *in_float(const void *from, bool bf16, size_t count, float *room)
+static const float *in_float(const void *from, enum nn_type type, size_t count, float *room)
 {
-    if (bf16)
-        nn_widen(from, count, room);
-    return bf16 ? room : from;
+    if (nn_16_bits(type))
+        nn_widen(from, type, count, room);
+    return nn_16_bits(type) ? room : from;
 }
 
-static struct space space_of(const struct nn_call *call, bool bf16)
+static struct space space_of(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size, count = size[N] * size[H] * size[C];
     const float *edge = call->value[EDGE];
     struct space s;
-    lay_out(call->shape, bf16, call->work, &s);
+    lay_out(call->shape, type, call->work, &s);
     for (size_t head = 0; head < size[H]; head++)
         for (size_t f = 0; f < size[F]; f++)
             for (size_t c = 0; c < size[C]; c++)
@@ -124,15 +124,15 @@ static struct space space_of(const struct nn_call *call, bool bf16)
                     edge[(head * size[C] + c) * size[F] + f];
     const struct nn_segments incoming = {
         .n = size[N], .offset = call->value[OFFSET], .factor = 1, .mean = true};
-    nn_segment_sums(&incoming, call->value[FEATURE], false, size[F], false, s.mean);
+    nn_segment_sums(&incoming, call->value[FEATURE], NN_FLOAT, size[F], false, s.mean);
     s.g = (struct nn_gat){.n = size[N],
                           .h = size[H],
                           .c = size[C],
                           .e = size[E],
                           .f = size[F],
                           .slope = (float)call->shape->setting[0],
-                          .left = in_float(call->value[LEFT], bf16, count, s.left),
-                          .right = in_float(call->value[RIGHT], bf16, count, s.right),
+                          .left = in_float(call->value[LEFT], type, count, s.left),
+                          .right = in_float(call->value[RIGHT], type, count, s.right),
                           .feature = call->value[FEATURE],
                           .mean = s.mean,
                           .weights = s.weights,
@@ -166,18 +166,18 @@ static bool many(const struct nn_shape *shape)
     return shape->size[S] * shape->size[H] * shape->size[C] > NN_CHUNK;
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     enum yp_status status = check(call);
     if (status != YP_OK)
         return status;
-    const struct space s = space_of(call, bf16);
+    const struct space s = space_of(call, type);
     const struct nn_gat *g = &s.g;
     const struct nn_gat_kernels *kernels = nn_gat_kernels();
     const float *bias = call->value[BIAS];
     softmax_kernel *softmax = best_softmax();
-    float *y = bf16 ? s.y : call->value[Y];
+    float *y = nn_16_bits(type) ? s.y : call->value[Y];
     NN_PARALLEL_FOR(many(call->shape), i, g->n, 1, {
         const size_t at = (size_t)g->offset[i];
         kernels->logits(g, i);
@@ -187,22 +187,22 @@ static enum yp_status forward_in(const struct nn_call *call, bool bf16)
         for (size_t c = 0; c < g->c; c++)
             y[i * g->c + c] += bias[c];
     });
-    if (bf16)
-        nn_narrow(y, size[N] * size[C], call->value[Y]);
+    if (nn_16_bits(type))
+        nn_narrow(y, size[N] * size[C], type, call->value[Y]);
     return YP_OK;
 }
 
 /* What a gradient (n, h, c) is added to: itself, or `room`, which holds it in float. */
-static float *started(const struct nn_call *call, int i, bool bf16, float *room)
+static float *started(const struct nn_call *call, int i, enum nn_type type, float *room)
 {
     const size_t *size = call->shape->size, count = size[N] * size[H] * size[C];
-    float *to = bf16 ? room : call->gradient[i];
+    float *to = nn_16_bits(type) ? room : call->gradient[i];
     if (call->gradient[i] == NULL)
         return NULL;
     if (!nn_adds(call, i))
         nn_zero(to, count * sizeof *to);
-    else if (bf16)
-        nn_widen(call->gradient[i], count, to);
+    else if (nn_16_bits(type))
+        nn_widen(call->gradient[i], type, count, to);
     return to;
 }
 
@@ -247,15 +247,15 @@ static size_t part_of(const struct nn_shape *shape)
     return (even + LINE - 1) / LINE * LINE;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size, count = size[N] * size[H] * size[C];
-    struct space s = space_of(call, bf16);
+    struct space s = space_of(call, type);
     struct nn_gat *g = &s.g;
     const struct nn_gat_kernels *kernels = nn_gat_kernels();
-    g->dy = in_float(call->gradient[Y], bf16, size[N] * size[C], s.y);
-    g->dleft = started(call, LEFT, bf16, s.dleft);
-    g->dright = started(call, RIGHT, bf16, s.dright);
+    g->dy = in_float(call->gradient[Y], type, size[N] * size[C], s.y);
+    g->dleft = started(call, LEFT, type, s.dleft);
+    g->dright = started(call, RIGHT, type, s.dright);
     nn_zero(g->sums, g->h * (1 + g->f) * g->c * sizeof *g->sums);
     NN_PARALLEL_FOR(many(call->shape), i, g->n, 1, {
         for (size_t head = 0; head < g->h; head++)
@@ -274,15 +274,15 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
             kernels->features(g, i);
             put_features(call, g, i);
         });
-    if (bf16 && g->dleft != NULL)
-        nn_narrow(g->dleft, count, call->gradient[LEFT]);
-    if (bf16 && g->dright != NULL)
-        nn_narrow(g->dright, count, call->gradient[RIGHT]);
-    nn_bias_vjp(call, BIAS, call->gradient[Y], bf16, size[N], size[C], s.columns);
+    if (nn_16_bits(type) && g->dleft != NULL)
+        nn_narrow(g->dleft, count, type, call->gradient[LEFT]);
+    if (nn_16_bits(type) && g->dright != NULL)
+        nn_narrow(g->dright, count, type, call->gradient[RIGHT]);
+    nn_bias_vjp(call, BIAS, call->gradient[Y], type, size[N], size[C], s.columns);
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
 /* -- on a GPU ---------------------------------------------------------------------------------- */
 
@@ -296,7 +296,7 @@ static size_t work_cuda(const struct nn_shape *shape)
     return slopes_bytes(shape) + nn_cuda_columns_bytes(shape->size[N], shape->size[C]);
 }
 
-static struct nn_cuda_gatv2 job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_gatv2 job_of(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     return (struct nn_cuda_gatv2){.n = size[N],
@@ -304,7 +304,7 @@ static struct nn_cuda_gatv2 job_of(const struct nn_call *call, bool bf16)
                                   .c = size[C],
                                   .e = size[E],
                                   .f = size[F],
-                                  .bf16 = bf16,
+                                  .type = type,
                                   .add_dleft = nn_adds(call, LEFT),
                                   .add_dright = nn_adds(call, RIGHT),
                                   .add_dfeature = nn_adds(call, FEATURE),
@@ -330,19 +330,21 @@ static struct nn_cuda_gatv2 job_of(const struct nn_call *call, bool bf16)
                                   .dattention = call->gradient[ATTENTION]};
 }
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                                 enum nn_type type)
 {
-    const struct nn_cuda_gatv2 job = job_of(call, bf16);
+    const struct nn_cuda_gatv2 job = job_of(call, type);
     return cuda->gatv2[NN_FORWARD](call->device, &job);
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                             enum nn_type type)
 {
-    const struct nn_cuda_gatv2 job = job_of(call, bf16);
+    const struct nn_cuda_gatv2 job = job_of(call, type);
     const struct nn_cuda_columns bias = {
         .n = job.n,
         .c = job.c,
-        .bf16 = bf16,
+        .type = type,
         .add = nn_adds(call, BIAS),
         .dy = call->gradient[Y],
         .sums = call->gradient[BIAS],
@@ -391,8 +393,12 @@ const struct nn_operator nn_gatv2 = {
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
                   .types = "bbffffffbf", .gradients = "bbffffffbf"},
+                 {NN_FP16, "cpu", .forward = forward_fp16, .vjp = vjp_fp16, .work = work_fp16,
+                  .types = "bbffffffbf", .gradients = "bbffffffbf"},
                  {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
                  {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .work = work_cuda, .types = "bbffffffbf", .gradients = "bbffffffbf"},
+                 {NN_FP16, "cuda", .forward = forward_cuda_fp16, .vjp = vjp_cuda_fp16,
                   .work = work_cuda, .types = "bbffffffbf", .gradients = "bbffffffbf"}},
 };
 

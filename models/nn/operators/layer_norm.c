@@ -13,21 +13,22 @@ enum { N, D };
 
 #include <math.h>
 
-NN_LOOPS normalise_loops(bool bf16, const void *x, const float *gain, const float *shift, size_t d,
-                         float eps, void *restrict y, float *restrict mean, float *restrict r)
+NN_LOOPS normalise_loops(enum nn_type type, const void *x, const float *gain, const float *shift,
+                         size_t d, float eps, void *restrict y, float *restrict mean,
+                         float *restrict r)
 {
     float sum = 0, squares = 0;
 #pragma omp simd reduction(+ : sum)
     for (size_t i = 0; i < d; i++)
-        sum += nn_get(x, i, bf16);
+        sum += nn_get(x, i, type);
     const float middle = sum / (float)d;
 #pragma omp simd reduction(+ : squares)
     for (size_t i = 0; i < d; i++)
-        squares += (nn_get(x, i, bf16) - middle) * (nn_get(x, i, bf16) - middle);
+        squares += (nn_get(x, i, type) - middle) * (nn_get(x, i, type) - middle);
     *mean = middle;
     *r = 1 / sqrtf(squares / (float)d + eps);
     for (size_t i = 0; i < d; i++)
-        nn_put(y, i, (nn_get(x, i, bf16) - middle) * *r * gain[i] + shift[i], bf16);
+        nn_put(y, i, (nn_get(x, i, type) - middle) * *r * gain[i] + shift[i], type);
 }
 NN_TYPED_KERNEL(normalise,
                 (const void *x, const float *gain, const float *shift, size_t d, float eps, void *y,
@@ -36,26 +37,26 @@ NN_TYPED_KERNEL(normalise,
 
 /* dx, added to what is there when `add`, unless it is NULL; dy h and dy are added to sums (2, d),
  * unless that is NULL. */
-NN_LOOPS slopes_loops(bool bf16, const void *x, const float *gain, float mean, float r,
+NN_LOOPS slopes_loops(enum nn_type type, const void *x, const float *gain, float mean, float r,
                       const void *dy, size_t d, bool add, void *restrict dx, double *restrict sums)
 {
     float all = 0, along = 0;
 #pragma omp simd reduction(+ : all, along)
     for (size_t i = 0; i < d; i++) {
-        float g = gain[i] * nn_get(dy, i, bf16);
+        float g = gain[i] * nn_get(dy, i, type);
         all += g;
-        along += g * ((nn_get(x, i, bf16) - mean) * r);
+        along += g * ((nn_get(x, i, type) - mean) * r);
     }
     all /= (float)d;
     along /= (float)d;
     for (size_t i = 0; i < d && dx != NULL; i++) {
-        float h = (nn_get(x, i, bf16) - mean) * r;
-        float slope = r * (gain[i] * nn_get(dy, i, bf16) - all - h * along);
-        nn_put(dx, i, add ? nn_get(dx, i, bf16) + slope : slope, bf16);
+        float h = (nn_get(x, i, type) - mean) * r;
+        float slope = r * (gain[i] * nn_get(dy, i, type) - all - h * along);
+        nn_put(dx, i, add ? nn_get(dx, i, type) + slope : slope, type);
     }
     for (size_t i = 0; i < d && sums != NULL; i++) {
-        sums[i] += (double)(nn_get(dy, i, bf16) * ((nn_get(x, i, bf16) - mean) * r));
-        sums[d + i] += (double)nn_get(dy, i, bf16);
+        sums[i] += (double)(nn_get(dy, i, type) * ((nn_get(x, i, type) - mean) * r));
+        sums[d + i] += (double)nn_get(dy, i, type);
     }
 }
 NN_TYPED_KERNEL(slopes,
@@ -63,14 +64,14 @@ NN_TYPED_KERNEL(slopes,
                  bool add, void *dx, double *sums),
                 (x, gain, mean, r, dy, d, add, dx, sums))
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     size_t n = call->shape->size[N], d = call->shape->size[D];
     float *mean = call->value[MEAN], *r = call->value[R], eps = (float)call->shape->setting[0];
-    normalise_kernel *kernel = best_normalise(bf16);
+    normalise_kernel *kernel = best_normalise(type);
     NN_PARALLEL_FOR(n * d > NN_FEW * NN_CHUNK, i, n, 1,
-                    kernel(nn_from(call->value[X], i * d, bf16), call->value[GAIN],
-                           call->value[SHIFT], d, eps, nn_from(call->value[Y], i * d, bf16),
+                    kernel(nn_from(call->value[X], i * d, type), call->value[GAIN],
+                           call->value[SHIFT], d, eps, nn_from(call->value[Y], i * d, type),
                            mean + i, r + i));
     return YP_OK;
 }
@@ -81,7 +82,7 @@ static size_t work(const struct nn_shape *shape)
     return nn_chunks(n, nn_block_rows(n, d)) * 2 * d * sizeof(double);
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     size_t n = call->shape->size[N], d = call->shape->size[D], block = nn_block_rows(n, d);
     size_t blocks = nn_chunks(n, block);
@@ -89,15 +90,15 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
     bool summed = call->gradient[GAIN] != NULL || call->gradient[SHIFT] != NULL;
     double *sums = summed ? call->work : NULL;
     char *dx = call->gradient[X];
-    slopes_kernel *kernel = best_slopes(bf16);
+    slopes_kernel *kernel = best_slopes(type);
     NN_PARALLEL_FOR(n * d > NN_FEW * NN_CHUNK, k, blocks, 1, {
         double *sum = sums != NULL ? sums + k * 2 * d : NULL;
         if (sum != NULL)
             memset(sum, 0, 2 * d * sizeof *sum);
         for (size_t i = k * block; i < nn_least(n, (k + 1) * block); i++)
-            kernel(nn_from(call->value[X], i * d, bf16), call->value[GAIN], mean[i], r[i],
-                   nn_from(call->gradient[Y], i * d, bf16), d, nn_adds(call, X),
-                   dx != NULL ? nn_from(dx, i * d, bf16) : NULL, sum);
+            kernel(nn_from(call->value[X], i * d, type), call->value[GAIN], mean[i], r[i],
+                   nn_from(call->gradient[Y], i * d, type), d, nn_adds(call, X),
+                   dx != NULL ? nn_from(dx, i * d, type) : NULL, sum);
     });
     if (!summed)
         return YP_OK;
@@ -107,7 +108,7 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
 static size_t work_cuda(const struct nn_shape *shape)
 {
@@ -138,7 +139,7 @@ const struct nn_operator nn_layer_norm = {
                {"medium", .size = {2056, 1280}, .setting = {1e-6}}},
     NN_PLAIN,
     .flops = flops,
-    NN_BOTH_VERSIONS(work, work_cuda, "bffbff", "bffbff"),
+    NN_EACH_VERSION(work, work_cuda, "bffbff", "bffbff"),
 };
 
 #else

@@ -10,9 +10,8 @@ enum { N, OUT, C };
 #include "models/nn/plain.h"
 
 /* y, dx or dw; `i` is the tensor that is written. */
-static struct nn_gemm product(const struct nn_call *call, int i, bool bf16)
+static struct nn_gemm product(const struct nn_call *call, int i, enum nn_type type)
 {
-    enum nn_type type = bf16 ? NN_BFLOAT16 : NN_FLOAT;
     size_t n = call->shape->size[N], out = call->shape->size[OUT], c = call->shape->size[C];
     if (i == Y)
         return nn_gemm_of(n, out, c, nn_rows_of(call->value[X], type, c),
@@ -27,65 +26,67 @@ static struct nn_gemm product(const struct nn_call *call, int i, bool bf16)
                       nn_rows_of(call->gradient[W], NN_FLOAT, c), nn_adds(call, W), NULL);
 }
 
-static size_t work_in(const struct nn_shape *shape, bool bf16)
+static size_t work_in(const struct nn_shape *shape, enum nn_type type)
 {
     float bias = 0; /* with and without what may be */
     const struct nn_call call = {.shape = shape};
     const struct nn_call more = {.shape = shape, .value[B] = &bias, .add = 1U << X | 1U << W};
-    const struct nn_gemm products[] = {product(&call, Y, bf16), product(&call, X, bf16),
-                                       product(&call, W, bf16), product(&more, Y, bf16),
-                                       product(&more, X, bf16), product(&more, W, bf16)};
+    const struct nn_gemm products[] = {product(&call, Y, type), product(&call, X, type),
+                                       product(&call, W, type), product(&more, Y, type),
+                                       product(&more, X, type), product(&more, W, type)};
     size_t sums = nn_columns_bytes(shape->size[N], shape->size[OUT]);
     size_t most = nn_gemm_most(products, sizeof products / sizeof *products);
     return sums > most ? sums : most;
 }
 
-NN_BOTH_WORKS
+NN_EACH_WORK
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
-    struct nn_gemm gemm = product(call, Y, bf16);
+    struct nn_gemm gemm = product(call, Y, type);
     return nn_gemm(&gemm, call->work);
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     enum yp_status status = YP_OK;
     for (int i = X; i <= W && status == YP_OK; i++) {
-        struct nn_gemm gemm = product(call, i, bf16);
+        struct nn_gemm gemm = product(call, i, type);
         if (call->gradient[i] != NULL)
             status = nn_gemm(&gemm, call->work);
     }
     if (status == YP_OK)
-        nn_bias_vjp(call, B, call->gradient[Y], bf16, call->shape->size[N], call->shape->size[OUT],
+        nn_bias_vjp(call, B, call->gradient[Y], type, call->shape->size[N], call->shape->size[OUT],
                     call->work);
     return status;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
 static size_t work_cuda(const struct nn_shape *shape)
 {
     return nn_cuda_columns_bytes(shape->size[N], shape->size[OUT]);
 }
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                                 enum nn_type type)
 {
-    const struct nn_gemm gemm = product(call, Y, bf16);
+    const struct nn_gemm gemm = product(call, Y, type);
     return nn_cuda_product(cuda, call->device, &gemm);
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                             enum nn_type type)
 {
     enum yp_status status = YP_OK;
     for (int i = X; i <= W && status == YP_OK; i++) {
-        const struct nn_gemm gemm = product(call, i, bf16);
+        const struct nn_gemm gemm = product(call, i, type);
         if (call->gradient[i] != NULL)
             status = nn_cuda_product(cuda, call->device, &gemm);
     }
     const struct nn_cuda_columns sums = {.n = call->shape->size[N],
                                          .c = call->shape->size[OUT],
-                                         .bf16 = bf16,
+                                         .type = type,
                                          .add = nn_adds(call, B),
                                          .dy = call->gradient[Y],
                                          .sums = call->gradient[B],
@@ -119,9 +120,13 @@ const struct nn_operator nn_linear = {
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
                   .types = "bbfb", .gradients = "bffb", .arithmetic = YP_BF16},
+                 {NN_FP16, "cpu", .forward = forward_fp16, .vjp = vjp_fp16, .work = work_fp16,
+                  .types = "bbfb", .gradients = "bffb"},
                  {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
                  {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
-                  .work = work_cuda, .types = "bbfb", .gradients = "bffb", .arithmetic = YP_BF16}},
+                  .work = work_cuda, .types = "bbfb", .gradients = "bffb", .arithmetic = YP_BF16},
+                 {NN_FP16, "cuda", .forward = forward_cuda_fp16, .vjp = vjp_cuda_fp16,
+                  .work = work_cuda, .types = "bbfb", .gradients = "bffb", .arithmetic = YP_FP16}},
 };
 
 #else

@@ -33,14 +33,14 @@ NN_LOOPS exponentials_loops(const float *z, size_t n, float *restrict high, floa
 NN_KERNEL(exponentials, (const float *z, size_t n, float *high, float *sum), (z, n, high, sum))
 
 /* s from z, which may be the same array when it is float; `share` is 1 / sum. */
-NN_LOOPS slopes_loops(bool bf16, const float *z, size_t n, float high, float share, float dloss,
-                      size_t label, void *s)
+NN_LOOPS slopes_loops(enum nn_type type, const float *z, size_t n, float high, float share,
+                      float dloss, size_t label, void *s)
 {
     float own = dloss * (share * nn_exp(z[label] - high) - 1), each = dloss * share;
 #pragma omp simd
     for (size_t i = 0; i < n; i++)
-        nn_put(s, i, each * nn_exp(z[i] - high), bf16);
-    nn_put(s, label, own, bf16);
+        nn_put(s, i, each * nn_exp(z[i] - high), type);
+    nn_put(s, label, own, type);
 }
 NN_TYPED_KERNEL(slopes,
                 (const float *z, size_t n, float high, float share, float dloss, size_t label,
@@ -49,42 +49,36 @@ NN_TYPED_KERNEL(slopes,
 
 /* -- the three products of `rows` rows --------------------------------------------------------- */
 
-static enum nn_type type_of(bool bf16)
-{
-    return bf16 ? NN_BFLOAT16 : NN_FLOAT;
-}
-
 static struct nn_gemm logits(const struct nn_call *call, size_t at, size_t rows, float *z,
-                             bool bf16)
+                             enum nn_type type)
 {
     size_t v = call->shape->size[V], d = call->shape->size[D];
-    return nn_gemm_of(
-        rows, v, d, nn_rows_of(nn_from(call->value[X], at * d, bf16), type_of(bf16), d),
-        nn_columns_of(call->value[W], type_of(bf16), d), nn_rows_of(z, NN_FLOAT, v), false, NULL);
+    return nn_gemm_of(rows, v, d, nn_rows_of(nn_from(call->value[X], at * d, type), type, d),
+                      nn_columns_of(call->value[W], type, d), nn_rows_of(z, NN_FLOAT, v), false,
+                      NULL);
 }
 
 static struct nn_gemm gradient_x(const struct nn_call *call, size_t at, size_t rows, const void *s,
-                                 bool bf16)
+                                 enum nn_type type)
 {
     size_t v = call->shape->size[V], d = call->shape->size[D];
-    return nn_gemm_of(
-        rows, d, v, nn_rows_of(s, type_of(bf16), v), nn_rows_of(call->value[W], type_of(bf16), d),
-        nn_rows_of(nn_from(call->gradient[X], at * d, bf16), type_of(bf16), d), false, NULL);
+    return nn_gemm_of(rows, d, v, nn_rows_of(s, type, v), nn_rows_of(call->value[W], type, d),
+                      nn_rows_of(nn_from(call->gradient[X], at * d, type), type, d), false, NULL);
 }
 
 static struct nn_gemm gradient_w(const struct nn_call *call, size_t at, size_t rows, const void *s,
-                                 bool bf16)
+                                 enum nn_type type)
 {
     size_t v = call->shape->size[V], d = call->shape->size[D];
-    return nn_gemm_of(v, d, rows, nn_columns_of(s, type_of(bf16), v),
-                      nn_rows_of(nn_from(call->value[X], at * d, bf16), type_of(bf16), d),
+    return nn_gemm_of(v, d, rows, nn_columns_of(s, type, v),
+                      nn_rows_of(nn_from(call->value[X], at * d, type), type, d),
                       nn_rows_of(call->gradient[W], NN_FLOAT, d), at > 0 || nn_adds(call, W), NULL);
 }
 
-/* -- workspace: logits of ROWS rows, their slopes in bf16, and what products take -------------- */
+/* -- workspace: logits of ROWS rows, their slopes in 16 bits, and what products take ----------- */
 
 /* The most that a product of the first rows, of others behind them, or of the last ones takes. */
-static size_t product_bytes(const struct nn_shape *shape, bool bf16)
+static size_t product_bytes(const struct nn_shape *shape, enum nn_type type)
 {
     size_t n = shape->size[N], most = 0;
     const size_t places[] = {0, ROWS, (n - 1) / ROWS * ROWS};
@@ -93,19 +87,20 @@ static size_t product_bytes(const struct nn_shape *shape, bool bf16)
         size_t at = places[i / 2], rows = at < n ? nn_least(ROWS, n - at) : 0;
         if (rows == 0)
             continue;
-        const struct nn_gemm products[] = {logits(&call, at, rows, NULL, bf16),
-                                           gradient_x(&call, at, rows, NULL, bf16),
-                                           gradient_w(&call, at, rows, NULL, bf16)};
+        const struct nn_gemm products[] = {logits(&call, at, rows, NULL, type),
+                                           gradient_x(&call, at, rows, NULL, type),
+                                           gradient_w(&call, at, rows, NULL, type)};
         size_t bytes = nn_gemm_most(products, sizeof products / sizeof *products);
         most = bytes > most ? bytes : most;
     }
     return most;
 }
 
-static size_t logits_bytes(const struct nn_shape *shape, bool bf16)
+static size_t logits_bytes(const struct nn_shape *shape, enum nn_type type)
 {
     size_t count = nn_least(ROWS, shape->size[N]) * shape->size[V];
-    return nn_aligned(count * sizeof(float)) + (bf16 ? nn_aligned(count * sizeof(uint16_t)) : 0);
+    return nn_aligned(count * sizeof(float)) +
+           (nn_16_bits(type) ? nn_aligned(count * sizeof(uint16_t)) : 0);
 }
 
 struct places {
@@ -113,24 +108,25 @@ struct places {
     void *s, *products;
 };
 
-static struct places places_of(const struct nn_call *call, bool bf16)
+static struct places places_of(const struct nn_call *call, enum nn_type type)
 {
     size_t count = nn_least(ROWS, call->shape->size[N]) * call->shape->size[V];
     char *slopes = (char *)call->work + nn_aligned(count * sizeof(float));
-    return (struct places){call->work, bf16 ? (void *)slopes : call->work,
-                           bf16 ? slopes + nn_aligned(count * sizeof(uint16_t)) : slopes};
+    return (struct places){call->work, nn_16_bits(type) ? (void *)slopes : call->work,
+                           nn_16_bits(type) ? slopes + nn_aligned(count * sizeof(uint16_t))
+                                            : slopes};
 }
 
 /* -- both passes ------------------------------------------------------------------------------- */
 
 /* The logits of some rows, and their losses where they are wanted. */
 static enum yp_status rows_forward(const struct nn_call *call, size_t at, size_t rows,
-                                   const struct places *p, bool losses, bool bf16)
+                                   const struct places *p, bool losses, enum nn_type type)
 {
     size_t v = call->shape->size[V];
     const int32_t *label = (const int32_t *)call->value[LABEL] + at;
     exponentials_kernel *exponentials = best_exponentials();
-    struct nn_gemm product = logits(call, at, rows, p->z, bf16);
+    struct nn_gemm product = logits(call, at, rows, p->z, type);
     enum yp_status status = nn_gemm(&product, p->products);
     if (status != YP_OK || !losses)
         return status;
@@ -149,17 +145,17 @@ static enum yp_status check_labels(const struct nn_call *call)
                             call->shape->size[N], call->shape->size[V]);
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     size_t n = call->shape->size[N];
-    struct places p = places_of(call, bf16);
+    struct places p = places_of(call, type);
     enum yp_status status = check_labels(call);
     for (size_t at = 0; at < n && status == YP_OK; at += ROWS)
-        status = rows_forward(call, at, nn_least(ROWS, n - at), &p, true, bf16);
+        status = rows_forward(call, at, nn_least(ROWS, n - at), &p, true, type);
     return status;
 }
 
-static enum yp_status vjp_of_rows(const struct nn_call *call, size_t at, bool bf16)
+static enum yp_status vjp_of_rows(const struct nn_call *call, size_t at, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     size_t rows = nn_least(ROWS, size[N] - at);
@@ -167,44 +163,44 @@ static enum yp_status vjp_of_rows(const struct nn_call *call, size_t at, bool bf
     const float *dloss = (const float *)call->gradient[LOSS] + at;
     const float *high = (const float *)call->value[HIGH] + at;
     const float *sum = (const float *)call->value[SUM] + at;
-    struct places p = places_of(call, bf16);
-    slopes_kernel *slopes = best_slopes(bf16);
+    struct places p = places_of(call, type);
+    slopes_kernel *slopes = best_slopes(type);
     struct nn_gemm product;
-    enum yp_status status = rows_forward(call, at, rows, &p, call->both, bf16);
+    enum yp_status status = rows_forward(call, at, rows, &p, call->both, type);
     NN_PARALLEL_FOR(rows * size[V] > NN_FEW * NN_CHUNK, i, rows, 1,
                     slopes(p.z + i * size[V], size[V], high[i], 1 / sum[i], dloss[i],
-                           (size_t)label[i], nn_from(p.s, i * size[V], bf16)));
+                           (size_t)label[i], nn_from(p.s, i * size[V], type)));
     if (status == YP_OK && call->gradient[X] != NULL) {
-        product = gradient_x(call, at, rows, p.s, bf16);
+        product = gradient_x(call, at, rows, p.s, type);
         status = nn_gemm(&product, p.products);
     }
     if (status == YP_OK && call->gradient[W] != NULL) {
-        product = gradient_w(call, at, rows, p.s, bf16);
+        product = gradient_w(call, at, rows, p.s, type);
         status = nn_gemm(&product, p.products);
     }
     return status;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     enum yp_status status = call->both ? check_labels(call) : YP_OK;
     for (size_t at = 0; at < call->shape->size[N] && status == YP_OK; at += ROWS)
-        status = vjp_of_rows(call, at, bf16);
+        status = vjp_of_rows(call, at, type);
     return status;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
 /* -- on a GPU ---------------------------------------------------------------------------------- */
 
 static struct nn_cuda_cross_entropy job_of(const struct nn_call *call, size_t at,
-                                           const struct places *p, bool bf16)
+                                           const struct places *p, enum nn_type type)
 {
     const float *dloss = call->gradient[LOSS];
     float *loss = call->value[LOSS]; /* of a vjp alone NULL, as dloss is of forward */
     return (struct nn_cuda_cross_entropy){.n = nn_least(ROWS, call->shape->size[N] - at),
                                           .v = call->shape->size[V],
-                                          .bf16 = bf16,
+                                          .type = type,
                                           .z = p->z,
                                           .dloss = dloss != NULL ? dloss + at : NULL,
                                           .label = (const int32_t *)call->value[LABEL] + at,
@@ -216,36 +212,38 @@ static struct nn_cuda_cross_entropy job_of(const struct nn_call *call, size_t at
 
 /* The logits of rows from `at` on, with their losses or without. */
 static enum yp_status rows_on(const struct nn_cuda *cuda, const struct nn_call *call, size_t at,
-                              const struct places *p, bool losses, bool bf16)
+                              const struct places *p, bool losses, enum nn_type type)
 {
-    const struct nn_cuda_cross_entropy job = job_of(call, at, p, bf16);
-    struct nn_gemm product = logits(call, at, job.n, p->z, bf16);
+    const struct nn_cuda_cross_entropy job = job_of(call, at, p, type);
+    struct nn_gemm product = logits(call, at, job.n, p->z, type);
     enum yp_status status = nn_cuda_product(cuda, call->device, &product);
     return losses && status == YP_OK ? cuda->cross_entropy[NN_FORWARD](call->device, &job) : status;
 }
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                                 enum nn_type type)
 {
-    struct places p = places_of(call, bf16);
+    struct places p = places_of(call, type);
     enum yp_status status = YP_OK;
     for (size_t at = 0; at < call->shape->size[N] && status == YP_OK; at += ROWS)
-        status = rows_on(cuda, call, at, &p, true, bf16);
+        status = rows_on(cuda, call, at, &p, true, type);
     return status;
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                             enum nn_type type)
 {
-    struct places p = places_of(call, bf16);
+    struct places p = places_of(call, type);
     enum yp_status status = YP_OK;
     for (size_t at = 0; at < call->shape->size[N] && status == YP_OK; at += ROWS) {
-        const struct nn_cuda_cross_entropy job = job_of(call, at, &p, bf16);
-        status = rows_on(cuda, call, at, &p, call->both, bf16);
+        const struct nn_cuda_cross_entropy job = job_of(call, at, &p, type);
+        status = rows_on(cuda, call, at, &p, call->both, type);
         if (status == YP_OK)
             status = cuda->cross_entropy[NN_VJP](call->device, &job);
-        struct nn_gemm product = gradient_x(call, at, job.n, p.s, bf16);
+        struct nn_gemm product = gradient_x(call, at, job.n, p.s, type);
         if (status == YP_OK && call->gradient[X] != NULL)
             status = nn_cuda_product(cuda, call->device, &product);
-        product = gradient_w(call, at, job.n, p.s, bf16);
+        product = gradient_w(call, at, job.n, p.s, type);
         if (status == YP_OK && call->gradient[W] != NULL)
             status = nn_cuda_product(cuda, call->device, &product);
     }
@@ -259,21 +257,21 @@ static size_t plain_work(const struct nn_shape *shape)
     return shape->size[V] * sizeof(double);
 }
 
-static size_t work_in(const struct nn_shape *shape, bool bf16)
+static size_t work_in(const struct nn_shape *shape, enum nn_type type)
 {
-    return logits_bytes(shape, bf16) + product_bytes(shape, bf16);
+    return logits_bytes(shape, type) + product_bytes(shape, type);
 }
 
-NN_BOTH_WORKS
+NN_EACH_WORK
 
 static size_t work_cuda(const struct nn_shape *shape)
 {
-    return logits_bytes(shape, false);
+    return logits_bytes(shape, NN_FLOAT);
 }
 
-static size_t work_cuda_bf16(const struct nn_shape *shape)
+static size_t work_cuda_16(const struct nn_shape *shape)
 {
-    return logits_bytes(shape, true);
+    return logits_bytes(shape, NN_BFLOAT16);
 }
 
 /* That the vjp may make the logits again is not counted: it saves memory, not work. */
@@ -308,10 +306,17 @@ const struct nn_operator nn_linear_cross_entropy = {
                   .types = "bbffff", .gradients = "bfffff",
                   .rounding = {[X] = 0x1p-9, [W] = 0x1p-9}, /* of s */
                   .arithmetic = YP_BF16},
+                 {NN_FP16, "cpu", .forward = forward_fp16, .vjp = vjp_fp16, .work = work_fp16,
+                  .types = "bbffff", .gradients = "bfffff",
+                  .rounding = {[X] = 0x1p-12, [W] = 0x1p-12}, /* of s */
+                  .arithmetic = YP_BF16},
                  {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
                  {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
-                  .work = work_cuda_bf16, .types = "bbffff", .gradients = "bfffff",
-                  .rounding = {[X] = 0x1p-9, [W] = 0x1p-9}, .arithmetic = YP_BF16}},
+                  .work = work_cuda_16, .types = "bbffff", .gradients = "bfffff",
+                  .rounding = {[X] = 0x1p-9, [W] = 0x1p-9}, .arithmetic = YP_BF16},
+                 {NN_FP16, "cuda", .forward = forward_cuda_fp16, .vjp = vjp_cuda_fp16,
+                  .work = work_cuda_16, .types = "bbffff", .gradients = "bfffff",
+                  .rounding = {[X] = 0x1p-12, [W] = 0x1p-12}, .arithmetic = YP_FP16}},
 };
 
 #else

@@ -171,7 +171,7 @@ static enum yp_status vjp(const struct nn_call *call)
         if (status != YP_OK)
             return status;
     }
-    nn_bias_vjp(call, B, dy, false, n, out, parts.rest);
+    nn_bias_vjp(call, B, dy, NN_FLOAT, n, out, parts.rest);
     return YP_OK;
 }
 
@@ -255,8 +255,8 @@ static enum yp_status vjp_wide(const struct nn_call *call)
 {
     enum yp_status status = call->gradient[X] != NULL ? wide_pass(call, NN_VJP) : YP_OK;
     if (status == YP_OK)
-        nn_bias_vjp(call, B, call->gradient[Y], false, call->shape->size[N], call->shape->size[OUT],
-                    call->work);
+        nn_bias_vjp(call, B, call->gradient[Y], NN_FLOAT, call->shape->size[N],
+                    call->shape->size[OUT], call->work);
     return status;
 }
 

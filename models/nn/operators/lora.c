@@ -12,20 +12,19 @@ enum { N, OUT, C, RANK };
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
 
-NN_LOOPS scale_loops(bool bf16, float factor, const float *x, size_t n, void *restrict y)
+NN_LOOPS scale_loops(enum nn_type type, float factor, const float *x, size_t n, void *restrict y)
 {
     for (size_t i = 0; i < n; i++)
-        nn_put(y, i, factor * x[i], bf16);
+        nn_put(y, i, factor * x[i], type);
 }
 NN_TYPED_KERNEL(scale, (float factor, const float *x, size_t n, void *y), (factor, x, n, y))
 
 /* The products of a call, those with r columns in float: `sums`; `v` (n, r). */
 enum { OF_U, OF_Y, OF_V, OF_DX, OF_DA, OF_DB, PRODUCTS };
 
-static void products_of(const struct nn_call *call, bool bf16, const float *sums, const void *v,
-                        struct nn_gemm to[PRODUCTS])
+static void products_of(const struct nn_call *call, enum nn_type type, const float *sums,
+                        const void *v, struct nn_gemm to[PRODUCTS])
 {
-    const enum nn_type type = bf16 ? NN_BFLOAT16 : NN_FLOAT;
     size_t n = call->shape->size[N], out = call->shape->size[OUT], c = call->shape->size[C];
     size_t r = call->shape->size[RANK];
     const void *x = call->value[X], *a = call->value[LOW], *b = call->value[HIGH];
@@ -51,48 +50,48 @@ static size_t low_bytes(const struct nn_shape *shape)
     return nn_aligned(shape->size[N] * shape->size[RANK] * sizeof(float));
 }
 
-static size_t work_in(const struct nn_shape *shape, bool bf16)
+static size_t work_in(const struct nn_shape *shape, enum nn_type type)
 {
     const struct nn_call call = {.shape = shape};
     const struct nn_call more = {.shape = shape, .add = 1U << X | 1U << LOW | 1U << HIGH};
     struct nn_gemm products[2 * PRODUCTS];
-    products_of(&call, bf16, NULL, NULL, products);
-    products_of(&more, bf16, NULL, NULL, products + PRODUCTS);
+    products_of(&call, type, NULL, NULL, products);
+    products_of(&more, type, NULL, NULL, products + PRODUCTS);
     return 2 * low_bytes(shape) + nn_gemm_most(products, 2 * PRODUCTS);
 }
 
-NN_BOTH_WORKS
+NN_EACH_WORK
 
 /* y (n, r) = scale sums. */
-static void scale_all(const struct nn_shape *shape, bool bf16, const float *sums, void *y)
+static void scale_all(const struct nn_shape *shape, enum nn_type type, const float *sums, void *y)
 {
     const size_t n = shape->size[N] * shape->size[RANK];
-    scale_kernel *scale = best_scale(bf16);
+    scale_kernel *scale = best_scale(type);
     NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
                     scale((float)shape->setting[0], sums + at, nn_least(NN_CHUNK, n - at),
-                          nn_from(y, at, bf16)));
+                          nn_from(y, at, type)));
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     const struct nn_shape *shape = call->shape;
     struct nn_gemm products[PRODUCTS];
-    products_of(call, bf16, call->work, NULL, products);
+    products_of(call, type, call->work, NULL, products);
     char *work = (char *)call->work + 2 * low_bytes(shape);
     enum yp_status status = nn_gemm(&products[OF_U], work);
-    scale_all(shape, bf16, call->work, call->value[U]);
-    nn_copy(call->value[BASE], shape->size[N] * shape->size[OUT] * nn_width(bf16), call->value[Y]);
+    scale_all(shape, type, call->work, call->value[U]);
+    nn_copy(call->value[BASE], shape->size[N] * shape->size[OUT] * nn_width(type), call->value[Y]);
     return status == YP_OK ? nn_gemm(&products[OF_Y], work) : status;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const struct nn_shape *shape = call->shape;
     char *v = (char *)call->work + low_bytes(shape), *work = v + low_bytes(shape);
     struct nn_gemm products[PRODUCTS];
-    products_of(call, bf16, call->work, v, products);
+    products_of(call, type, call->work, v, products);
     enum yp_status status = nn_gemm(&products[OF_V], work);
-    scale_all(shape, bf16, call->work, v);
+    scale_all(shape, type, call->work, v);
     if (call->gradient[X] != NULL && status == YP_OK)
         status = nn_gemm(&products[OF_DX], work);
     if (call->gradient[LOW] != NULL && status == YP_OK)
@@ -100,12 +99,12 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
     if (call->gradient[HIGH] != NULL && status == YP_OK)
         status = nn_gemm(&products[OF_DB], work);
     if (call->gradient[BASE] != NULL)
-        nn_copy(call->gradient[Y], shape->size[N] * shape->size[OUT] * nn_width(bf16),
+        nn_copy(call->gradient[Y], shape->size[N] * shape->size[OUT] * nn_width(type),
                 call->gradient[BASE]);
     return status;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
 static size_t work_cuda(const struct nn_shape *shape)
 {
@@ -113,11 +112,11 @@ static size_t work_cuda(const struct nn_shape *shape)
 }
 
 /* y (n, r) = scale times the product, which is float. */
-static enum yp_status scaled_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16,
-                                const struct nn_gemm *product, void *y)
+static enum yp_status scaled_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                                enum nn_type type, const struct nn_gemm *product, void *y)
 {
     const struct nn_cuda_scale scale = {.n = product->m * product->n,
-                                        .bf16 = bf16,
+                                        .type = type,
                                         .factor = (float)call->shape->setting[0],
                                         .x = product->c.at,
                                         .y = y};
@@ -125,34 +124,36 @@ static enum yp_status scaled_on(const struct nn_cuda *cuda, const struct nn_call
     return status == YP_OK ? cuda->scale(call->device, &scale) : status;
 }
 
-static enum yp_status copy_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16,
-                              const void *from, void *to)
+static enum yp_status copy_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                              enum nn_type type, const void *from, void *to)
 {
     const struct nn_cuda_add copy = {
-        .n = call->shape->size[N] * call->shape->size[OUT], .bf16 = bf16, .a = from, .y = to};
+        .n = call->shape->size[N] * call->shape->size[OUT], .type = type, .a = from, .y = to};
     return to != NULL ? cuda->add(call->device, &copy) : YP_OK;
 }
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                                 enum nn_type type)
 {
     struct nn_gemm products[PRODUCTS];
-    products_of(call, bf16, call->work, NULL, products);
-    enum yp_status status = scaled_on(cuda, call, bf16, &products[OF_U], call->value[U]);
+    products_of(call, type, call->work, NULL, products);
+    enum yp_status status = scaled_on(cuda, call, type, &products[OF_U], call->value[U]);
     if (status == YP_OK)
-        status = copy_on(cuda, call, bf16, call->value[BASE], call->value[Y]);
+        status = copy_on(cuda, call, type, call->value[BASE], call->value[Y]);
     return status == YP_OK ? nn_cuda_product(cuda, call->device, &products[OF_Y]) : status;
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                             enum nn_type type)
 {
     void *v = (char *)call->work + low_bytes(call->shape);
     struct nn_gemm products[PRODUCTS];
-    products_of(call, bf16, call->work, v, products);
-    enum yp_status status = scaled_on(cuda, call, bf16, &products[OF_V], v);
+    products_of(call, type, call->work, v, products);
+    enum yp_status status = scaled_on(cuda, call, type, &products[OF_V], v);
     for (int i = OF_DX; i <= OF_DB && status == YP_OK; i++)
         if (products[i].c.at != NULL)
             status = nn_cuda_product(cuda, call->device, &products[i]);
-    return status == YP_OK ? copy_on(cuda, call, bf16, call->gradient[Y], call->gradient[BASE])
+    return status == YP_OK ? copy_on(cuda, call, type, call->gradient[Y], call->gradient[BASE])
                            : status;
 }
 
@@ -184,11 +185,17 @@ const struct nn_operator nn_lora = {
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
                   .types = "bbbbbb", .gradients = "bbffb", .arithmetic = YP_BF16,
-                  .rounding = {[LOW] = 0x1p-9, [HIGH] = 0x1p-9}}, /* of v and u */
+                  .rounding = {[LOW] = 0x1p-9, [HIGH] = 0x1p-9}},
+                 {NN_FP16, "cpu", .forward = forward_fp16, .vjp = vjp_fp16, .work = work_fp16,
+                  .types = "bbbbbb", .gradients = "bbffb",
+                  .rounding = {[LOW] = 0x1p-12, [HIGH] = 0x1p-12}}, /* of v and u */
                  {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
                  {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
                   .work = work_cuda, .types = "bbbbbb", .gradients = "bbffb", .arithmetic = YP_BF16,
-                  .rounding = {[LOW] = 0x1p-9, [HIGH] = 0x1p-9}}},
+                  .rounding = {[LOW] = 0x1p-9, [HIGH] = 0x1p-9}},
+                 {NN_FP16, "cuda", .forward = forward_cuda_fp16, .vjp = vjp_cuda_fp16,
+                  .work = work_cuda, .types = "bbbbbb", .gradients = "bbffb", .arithmetic = YP_FP16,
+                  .rounding = {[LOW] = 0x1p-12, [HIGH] = 0x1p-12}}},
 };
 
 #else

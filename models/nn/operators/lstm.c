@@ -60,7 +60,7 @@ NN_KERNEL(slopes,
 
 /* -- workspace -------------------------------------------------------------------------------- */
 
-/* Arrays in float: those of the version in bf16 widened, and what passes make on their way. */
+/* Arrays in float: those of versions in 16 bits widened, and what passes make on their way. */
 struct lstm {
     float *x, *w_ih, *w_hh, *y, *dy, *dx; /* NULL: not wanted */
     float *bias, *last, *dz, *dc, *dh;    /* last: y of the step before */
@@ -76,7 +76,7 @@ static float *floats(char **at, size_t count)
 }
 
 /* Places from *at on, which goes on behind them. */
-static struct lstm places(const struct nn_call *call, bool bf16, char **at)
+static struct lstm places(const struct nn_call *call, enum nn_type type, char **at)
 {
     const size_t *size = call->shape->size, rows = size[N] * size[T], h = size[H];
     struct lstm s = {.x = call->value[X],
@@ -85,7 +85,7 @@ static struct lstm places(const struct nn_call *call, bool bf16, char **at)
                      .y = call->value[Y],
                      .dy = call->gradient[Y],
                      .dx = call->gradient[X]};
-    if (bf16) {
+    if (nn_16_bits(type)) {
         s.x = floats(at, rows * size[INPUTS]);
         s.w_ih = floats(at, size[GATE] * size[INPUTS]);
         s.w_hh = floats(at, size[GATE] * h);
@@ -138,7 +138,7 @@ static struct nn_gemm product(const struct nn_call *call, const struct lstm *s, 
                       nn_adds(call, of_x ? W_IH : W_HH), NULL);
 }
 
-static size_t work_in(const struct nn_shape *shape, bool bf16)
+static size_t work_in(const struct nn_shape *shape, enum nn_type type)
 {
     char *at = NULL;
     struct nn_gemm products[2 * PRODUCTS];
@@ -148,23 +148,23 @@ static size_t work_in(const struct nn_shape *shape, bool bf16)
         products[i] = product(&call, &s, (enum product)(i % PRODUCTS), 0);
     }
     const struct nn_call call = {.shape = shape};
-    places(&call, bf16, &at);
+    places(&call, type, &at);
     return (size_t)(uintptr_t)at + nn_gemm_most(products, 2 * PRODUCTS);
 }
 
-NN_BOTH_WORKS
+NN_EACH_WORK
 
-/* The workspace, with what the version in bf16 has widened. */
-static struct lstm begin(const struct nn_call *call, bool bf16)
+/* The workspace, with what a version in 16 bits has widened. */
+static struct lstm begin(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     char *at = call->work;
-    const struct lstm s = places(call, bf16, &at);
-    if (!bf16)
+    const struct lstm s = places(call, type, &at);
+    if (!nn_16_bits(type))
         return s;
-    nn_widen(call->value[X], size[N] * size[T] * size[INPUTS], s.x);
-    nn_widen(call->value[W_IH], size[GATE] * size[INPUTS], s.w_ih);
-    nn_widen(call->value[W_HH], size[GATE] * size[H], s.w_hh);
+    nn_widen(call->value[X], type, size[N] * size[T] * size[INPUTS], s.x);
+    nn_widen(call->value[W_IH], type, size[GATE] * size[INPUTS], s.w_ih);
+    nn_widen(call->value[W_HH], type, size[GATE] * size[H], s.w_hh);
     return s;
 }
 
@@ -177,11 +177,11 @@ static enum yp_status run(const struct nn_call *call, const struct lstm *s, enum
 
 /* -- passes ----------------------------------------------------------------------------------- */
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size, n = size[N], t = size[T], g = size[GATE], h = size[H];
     const float *b_ih = call->value[B_IH], *b_hh = call->value[B_HH];
-    const struct lstm s = begin(call, bf16);
+    const struct lstm s = begin(call, type);
     float *gates = call->value[GATES], *cell = call->value[CELL];
     cells_kernel *cells = best_cells();
     for (size_t k = 0; k < g; k++)
@@ -196,21 +196,21 @@ static enum yp_status forward_in(const struct nn_call *call, bool bf16)
                   s.y + row * h);
         });
     }
-    if (bf16)
-        nn_narrow(s.y, n * t * h, call->value[Y]);
+    if (nn_16_bits(type))
+        nn_narrow(s.y, n * t * h, type, call->value[Y]);
     return status;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size, n = size[N], t = size[T], g = size[GATE], h = size[H];
-    const struct lstm s = begin(call, bf16);
+    const struct lstm s = begin(call, type);
     const float *gates = call->value[GATES], *cell = call->value[CELL];
     const bool last = call->gradient[W_HH] != NULL;
     slopes_kernel *slopes = best_slopes();
     enum yp_status status = YP_OK;
-    if (bf16)
-        nn_widen(call->gradient[Y], n * t * h, s.dy);
+    if (nn_16_bits(type))
+        nn_widen(call->gradient[Y], type, n * t * h, s.dy);
     for (size_t step = t; step-- > 0 && status == YP_OK;) {
         NN_PARALLEL_FOR(n * g > NN_CHUNK, i, n, 1, {
             const size_t row = i * t + step;
@@ -224,24 +224,24 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
             status = run(call, &s, TO_Y, step);
     }
     if (status == YP_OK && call->gradient[X] != NULL) {
-        if (bf16 && nn_adds(call, X))
-            nn_widen(call->gradient[X], n * t * size[INPUTS], s.dx);
+        if (nn_16_bits(type) && nn_adds(call, X))
+            nn_widen(call->gradient[X], type, n * t * size[INPUTS], s.dx);
         status = run(call, &s, TO_X, 0);
-        if (bf16)
-            nn_narrow(s.dx, n * t * size[INPUTS], call->gradient[X]);
+        if (nn_16_bits(type))
+            nn_narrow(s.dx, n * t * size[INPUTS], type, call->gradient[X]);
     }
     if (status == YP_OK && call->gradient[W_IH] != NULL)
         status = run(call, &s, TO_W_IH, 0);
     if (status == YP_OK && last)
         status = run(call, &s, TO_W_HH, 0);
     if (call->gradient[B_IH] != NULL || call->gradient[B_HH] != NULL)
-        nn_columns(s.dz, false, n * t, g, s.sums);
+        nn_columns(s.dz, NN_FLOAT, n * t, g, s.sums);
     nn_put_sums(call, B_IH, s.sums, g);
     nn_put_sums(call, B_HH, s.sums, g);
     return status;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
 /* -- on a GPU --------------------------------------------------------------------------------- */
 
@@ -250,7 +250,7 @@ static size_t work_cuda(const struct nn_shape *shape)
 {
     char *at = NULL;
     const struct nn_call call = {.shape = shape};
-    places(&call, false, &at);
+    places(&call, NN_FLOAT, &at);
     return (size_t)(uintptr_t)at +
            nn_cuda_columns_bytes(shape->size[N] * shape->size[T], shape->size[GATE]);
 }
@@ -258,20 +258,20 @@ static size_t work_cuda(const struct nn_shape *shape)
 static struct lstm places_on(const struct nn_call *call)
 {
     char *at = call->work;
-    struct lstm s = places(call, false, &at);
+    struct lstm s = places(call, NN_FLOAT, &at);
     s.sums = (double *)(void *)at; /* that many more */
     return s;
 }
 
-static enum yp_status product_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16,
-                                 const struct lstm *s, enum product which, size_t step)
+static enum yp_status product_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                                 enum nn_type type, const struct lstm *s, enum product which,
+                                 size_t step)
 {
-    const enum nn_type type = bf16 ? NN_BFLOAT16 : NN_FLOAT;
     struct nn_gemm gemm = product(call, s, which, step);
     if (which == OF_X || which == OF_Y)
         gemm.a.type = type;
     if (which == OF_Y) /* a place among elements of either type */
-        gemm.a.at = nn_from(call->value[Y], (step - 1) * call->shape->size[H], bf16);
+        gemm.a.at = nn_from(call->value[Y], (step - 1) * call->shape->size[H], type);
     if (which != TO_W_HH)
         gemm.b.type = type;
     if (which == TO_X)
@@ -279,13 +279,14 @@ static enum yp_status product_on(const struct nn_cuda *cuda, const struct nn_cal
     return nn_cuda_product(cuda, call->device, &gemm);
 }
 
-static struct nn_cuda_lstm step_of(const struct nn_call *call, bool bf16, const struct lstm *s)
+static struct nn_cuda_lstm step_of(const struct nn_call *call, enum nn_type type,
+                                   const struct lstm *s)
 {
     const size_t *size = call->shape->size;
     return (struct nn_cuda_lstm){.n = size[N],
                                  .t = size[T],
                                  .h = size[H],
-                                 .bf16 = bf16,
+                                 .type = type,
                                  .gates = call->value[GATES],
                                  .cell = call->value[CELL],
                                  .y = call->value[Y],
@@ -296,26 +297,28 @@ static struct nn_cuda_lstm step_of(const struct nn_call *call, bool bf16, const 
                                  .last = s->last};
 }
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                                 enum nn_type type)
 {
     const size_t *size = call->shape->size;
     const struct lstm s = places_on(call);
     const struct nn_cuda_add bias = {size[GATE], false, call->value[B_IH], call->value[B_HH],
                                      s.bias};
-    struct nn_cuda_lstm job = step_of(call, bf16, &s);
+    struct nn_cuda_lstm job = step_of(call, type, &s);
     enum yp_status status = cuda->add(call->device, &bias);
     if (status == YP_OK)
-        status = product_on(cuda, call, bf16, &s, OF_X, 0);
+        status = product_on(cuda, call, type, &s, OF_X, 0);
     for (; job.step < size[T] && status == YP_OK; job.step++) {
         if (job.step > 0)
-            status = product_on(cuda, call, bf16, &s, OF_Y, job.step);
+            status = product_on(cuda, call, type, &s, OF_Y, job.step);
         if (status == YP_OK)
             status = cuda->lstm[NN_FORWARD](call->device, &job);
     }
     return status;
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                             enum nn_type type)
 {
     static const struct {
         int tensor;
@@ -323,16 +326,16 @@ static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *c
     } products[] = {{X, TO_X}, {W_IH, TO_W_IH}, {W_HH, TO_W_HH}};
     const size_t *size = call->shape->size;
     const struct lstm s = places_on(call);
-    struct nn_cuda_lstm job = step_of(call, bf16, &s);
+    struct nn_cuda_lstm job = step_of(call, type, &s);
     enum yp_status status = YP_OK;
     for (job.step = size[T]; job.step-- > 0 && status == YP_OK;) {
         status = cuda->lstm[NN_VJP](call->device, &job);
         if (status == YP_OK && job.step > 0)
-            status = product_on(cuda, call, bf16, &s, TO_Y, job.step);
+            status = product_on(cuda, call, type, &s, TO_Y, job.step);
     }
     for (int i = 0; i < 3 && status == YP_OK; i++)
         if (call->gradient[products[i].tensor] != NULL)
-            status = product_on(cuda, call, bf16, &s, products[i].by, 0);
+            status = product_on(cuda, call, type, &s, products[i].by, 0);
     for (int i = B_IH; i <= B_HH && status == YP_OK; i++) {
         const struct nn_cuda_columns sums = {.n = size[N] * size[T],
                                              .c = size[GATE],
@@ -380,9 +383,12 @@ const struct nn_operator nn_lstm =
         NN_PLAIN,
         .plain_work = plain_work,
         .flops = flops,
-        .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
+        /* At "one" there is one number of what nn_exp() is off, 2^-22, and no sum. */
+        .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work, .multiple = 5},
                      {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
-                      .types = "bbbffbff", .gradients = "bffffbff"},
+                      .types = "bbbffbff", .gradients = "bffffbff", .multiple = 5},
+                     {NN_FP16, "cpu", .forward = forward_fp16, .vjp = vjp_fp16, .work = work_fp16,
+                      .types = "bbbffbff", .gradients = "bffffbff", .multiple = 5},
                      {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
                      {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
                       .work = work_cuda, .types = "bbbffbff", .gradients = "bffffbff",
@@ -393,7 +399,17 @@ const struct nn_operator nn_lstm =
                                    [B_HH] = 0x1p-9,
                                    [Y] = 0x1p-9,
                                    [GATES] = 0x1p-9,
-                                   [CELL] = 0x1p-9}}},
+                                   [CELL] = 0x1p-9}},
+                     {NN_FP16, "cuda", .forward = forward_cuda_fp16, .vjp = vjp_cuda_fp16,
+                      .work = work_cuda, .types = "bbbffbff", .gradients = "bffffbff",
+                      .rounding = {[X] = 0x1p-12,
+                                   [W_IH] = 0x1p-12,
+                                   [W_HH] = 0x1p-12,
+                                   [B_IH] = 0x1p-12,
+                                   [B_HH] = 0x1p-12,
+                                   [Y] = 0x1p-12,
+                                   [GATES] = 0x1p-12,
+                                   [CELL] = 0x1p-12}}},
 };
 
 #else

@@ -9,9 +9,8 @@ enum { M, N, K };
 #include "models/nn/plain.h"
 
 /* y, da or db, as they are needed; `i` is the tensor that is written. */
-static struct nn_gemm product(const struct nn_call *call, int i, bool bf16)
+static struct nn_gemm product(const struct nn_call *call, int i, enum nn_type type)
 {
-    enum nn_type type = bf16 ? NN_BFLOAT16 : NN_FLOAT;
     size_t m = call->shape->size[M], n = call->shape->size[N], k = call->shape->size[K];
     if (i == Y)
         return nn_gemm_of(m, n, k, nn_rows_of(call->value[A], type, k),
@@ -26,46 +25,48 @@ static struct nn_gemm product(const struct nn_call *call, int i, bool bf16)
                       nn_rows_of(call->gradient[B], NN_FLOAT, n), false, NULL);
 }
 
-static size_t work_in(const struct nn_shape *shape, bool bf16)
+static size_t work_in(const struct nn_shape *shape, enum nn_type type)
 {
     const struct nn_call call = {.shape = shape};
-    const struct nn_gemm products[] = {product(&call, Y, bf16), product(&call, A, bf16),
-                                       product(&call, B, bf16)};
+    const struct nn_gemm products[] = {product(&call, Y, type), product(&call, A, type),
+                                       product(&call, B, type)};
     return nn_gemm_most(products, sizeof products / sizeof *products);
 }
 
-NN_BOTH_WORKS
+NN_EACH_WORK
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
-    struct nn_gemm gemm = product(call, Y, bf16);
+    struct nn_gemm gemm = product(call, Y, type);
     return nn_gemm(&gemm, call->work);
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     enum yp_status status = YP_OK;
     for (int i = A; i <= B && status == YP_OK; i++) {
-        struct nn_gemm gemm = product(call, i, bf16);
+        struct nn_gemm gemm = product(call, i, type);
         if (call->gradient[i] != NULL)
             status = nn_gemm(&gemm, call->work);
     }
     return status;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                                 enum nn_type type)
 {
-    const struct nn_gemm gemm = product(call, Y, bf16);
+    const struct nn_gemm gemm = product(call, Y, type);
     return nn_cuda_product(cuda, call->device, &gemm);
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                             enum nn_type type)
 {
     enum yp_status status = YP_OK;
     for (int i = A; i <= B && status == YP_OK; i++) {
-        const struct nn_gemm gemm = product(call, i, bf16);
+        const struct nn_gemm gemm = product(call, i, type);
         if (call->gradient[i] != NULL)
             status = nn_cuda_product(cuda, call->device, &gemm);
     }
@@ -95,9 +96,13 @@ const struct nn_operator nn_matmul = {
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
                   .types = "bbf", .gradients = "ffb", .arithmetic = YP_BF16},
+                 {NN_FP16, "cpu", .forward = forward_fp16, .vjp = vjp_fp16, .work = work_fp16,
+                  .types = "bbf", .gradients = "ffb"},
                  {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda},
                  {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
-                  .types = "bbf", .gradients = "ffb", .arithmetic = YP_BF16}},
+                  .types = "bbf", .gradients = "ffb", .arithmetic = YP_BF16},
+                 {NN_FP16, "cuda", .forward = forward_cuda_fp16, .vjp = vjp_cuda_fp16,
+                  .types = "bbf", .gradients = "ffb", .arithmetic = YP_FP16}},
 };
 
 #else

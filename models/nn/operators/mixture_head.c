@@ -25,16 +25,16 @@ static inline float held(float deviation, float least, float most)
     return deviation > most ? most : deviation;
 }
 
-NN_LOOPS values_loops(bool bf16, const void *raw, float least, float most, size_t n,
+NN_LOOPS values_loops(enum nn_type type, const void *raw, float least, float most, size_t n,
                       float *restrict y)
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        y[5 * i] = nn_get(raw, 5 * i, bf16);
-        y[5 * i + 1] = nn_get(raw, 5 * i + 1, bf16);
-        y[5 * i + 2] = held(nn_exp(nn_get(raw, 5 * i + 2, bf16)), least, most);
-        y[5 * i + 3] = held(nn_exp(nn_get(raw, 5 * i + 3, bf16)), least, most);
-        y[5 * i + 4] = nn_tanh(nn_get(raw, 5 * i + 4, bf16));
+        y[5 * i] = nn_get(raw, 5 * i, type);
+        y[5 * i + 1] = nn_get(raw, 5 * i + 1, type);
+        y[5 * i + 2] = held(nn_exp(nn_get(raw, 5 * i + 2, type)), least, most);
+        y[5 * i + 3] = held(nn_exp(nn_get(raw, 5 * i + 3, type)), least, most);
+        y[5 * i + 4] = nn_tanh(nn_get(raw, 5 * i + 4, type));
     }
 }
 NN_TYPED_KERNEL(values, (const void *raw, float least, float most, size_t n, float *y),
@@ -46,19 +46,19 @@ static inline float deviation_slope(float raw, float least, float most)
     return deviation < least || deviation > most ? 0 : deviation;
 }
 
-NN_LOOPS slopes_loops(bool bf16, const void *raw, const float *dy, float least, float most,
+NN_LOOPS slopes_loops(enum nn_type type, const void *raw, const float *dy, float least, float most,
                       size_t n, bool add, void *restrict draw)
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
         float slope[5] = {
             dy[5 * i], dy[5 * i + 1],
-            dy[5 * i + 2] * deviation_slope(nn_get(raw, 5 * i + 2, bf16), least, most),
-            dy[5 * i + 3] * deviation_slope(nn_get(raw, 5 * i + 3, bf16), least, most),
-            dy[5 * i + 4] * squash_slope(nn_get(raw, 5 * i + 4, bf16))};
+            dy[5 * i + 2] * deviation_slope(nn_get(raw, 5 * i + 2, type), least, most),
+            dy[5 * i + 3] * deviation_slope(nn_get(raw, 5 * i + 3, type), least, most),
+            dy[5 * i + 4] * squash_slope(nn_get(raw, 5 * i + 4, type))};
         for (size_t k = 0; k < 5; k++)
-            nn_put(draw, 5 * i + k, add ? nn_get(draw, 5 * i + k, bf16) + slope[k] : slope[k],
-                   bf16);
+            nn_put(draw, 5 * i + k, add ? nn_get(draw, 5 * i + k, type) + slope[k] : slope[k],
+                   type);
     }
 }
 NN_TYPED_KERNEL(slopes,
@@ -66,37 +66,37 @@ NN_TYPED_KERNEL(slopes,
                  void *draw),
                 (raw, dy, least, most, n, add, draw))
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     float *y = call->value[Y], least = (float)call->shape->setting[0];
     float most = (float)call->shape->setting[1];
     size_t n = call->shape->size[N], rows = nn_rows(5, NN_CHUNK);
-    values_kernel *kernel = best_values(bf16);
+    values_kernel *kernel = best_values(type);
     NN_PARALLEL_FOR(n > NN_FEW * rows, at, n, rows,
-                    kernel(nn_from(call->value[RAW], 5 * at, bf16), least, most,
+                    kernel(nn_from(call->value[RAW], 5 * at, type), least, most,
                            nn_least(rows, n - at), y + 5 * at));
     return YP_OK;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const float *dy = call->gradient[Y];
     float least = (float)call->shape->setting[0], most = (float)call->shape->setting[1];
     size_t n = call->gradient[RAW] != NULL ? call->shape->size[N] : 0, rows = nn_rows(5, NN_CHUNK);
-    slopes_kernel *kernel = best_slopes(bf16);
+    slopes_kernel *kernel = best_slopes(type);
     NN_PARALLEL_FOR(n > NN_FEW * rows, at, n, rows,
-                    kernel(nn_from(call->value[RAW], 5 * at, bf16), dy + 5 * at, least, most,
+                    kernel(nn_from(call->value[RAW], 5 * at, type), dy + 5 * at, least, most,
                            nn_least(rows, n - at), nn_adds(call, RAW),
-                           nn_from(call->gradient[RAW], 5 * at, bf16)));
+                           nn_from(call->gradient[RAW], 5 * at, type)));
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
-static struct nn_cuda_mixture_head job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_mixture_head job_of(const struct nn_call *call, enum nn_type type)
 {
     return (struct nn_cuda_mixture_head){.n = call->shape->size[N],
-                                         .bf16 = bf16,
+                                         .type = type,
                                          .add = nn_adds(call, RAW),
                                          .least = (float)call->shape->setting[0],
                                          .most = (float)call->shape->setting[1],
@@ -130,8 +130,12 @@ const struct nn_operator nn_mixture_head = {
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .multiple = 5},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .types = "bf",
                   .gradients = "bf", .multiple = 5},
+                 {NN_FP16, "cpu", .forward = forward_fp16, .vjp = vjp_fp16, .types = "bf",
+                  .gradients = "bf", .multiple = 5},
                  {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .multiple = 5},
                  {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .types = "bf", .gradients = "bf", .multiple = 5},
+                 {NN_FP16, "cuda", .forward = forward_cuda_fp16, .vjp = vjp_cuda_fp16,
                   .types = "bf", .gradients = "bf", .multiple = 5}},
 };
 

@@ -26,9 +26,9 @@ static size_t room(const struct nn_shape *shape)
     return nn_most(2 * shape->size[K], 7 * shape->size[T]);
 }
 
-static struct nn_cuda_mixture job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_mixture job_of(const struct nn_call *call, enum nn_type type)
 {
-    struct nn_cuda_mixture job = nn_cuda_mixture_of(call, bf16, room(call->shape));
+    struct nn_cuda_mixture job = nn_cuda_mixture_of(call, type, room(call->shape));
     job.add_dtarget = nn_adds(call, TARGET);
     job.target = call->value[TARGET];
     job.dtarget = call->gradient[TARGET];
@@ -62,29 +62,29 @@ static inline float likelihood(const float *p, const float *target, size_t t, fl
 }
 
 /* Of logits (k): their largest, and the sum of the exponentials of what is left. */
-static inline float high_of(const void *logit, size_t k, bool bf16, float *sum)
+static inline float high_of(const void *logit, size_t k, enum nn_type type, float *sum)
 {
-    float high = nn_get(logit, 0, bf16);
+    float high = nn_get(logit, 0, type);
     for (size_t i = 1; i < k; i++)
-        high = nn_get(logit, i, bf16) > high ? nn_get(logit, i, bf16) : high;
+        high = nn_get(logit, i, type) > high ? nn_get(logit, i, type) : high;
     *sum = 0;
     for (size_t i = 0; i < k; i++)
-        *sum += nn_exp(nn_get(logit, i, bf16) - high);
+        *sum += nn_exp(nn_get(logit, i, type) - high);
     return high;
 }
 
 /* Of one node. */
-NN_LOOPS losses_loops(bool bf16, const struct nn_call *call, size_t node)
+NN_LOOPS losses_loops(enum nn_type type, const struct nn_call *call, size_t node)
 {
     const size_t k = call->shape->size[K], t = call->shape->size[T];
     const float floor = (float)call->shape->setting[0], ridge = (float)call->shape->setting[1];
     const float *p = (const float *)call->value[P] + node * k * t * 5;
     const float *target = (const float *)call->value[TARGET] + node * t * 2;
-    const void *logit = nn_from(call->value[LOGIT], node * k, bf16);
+    const void *logit = nn_from(call->value[LOGIT], node * k, type);
     float *restrict share = (float *)call->value[SHARE] + node * k, all = 0, sum;
-    const float high = high_of(logit, k, bf16, &sum);
+    const float high = high_of(logit, k, type, &sum);
     for (size_t i = 0; i < k; i++)
-        share[i] = nn_log(nn_exp(nn_get(logit, i, bf16) - high) / sum + floor) +
+        share[i] = nn_log(nn_exp(nn_get(logit, i, type) - high) / sum + floor) +
                    likelihood(p + i * t * 5, target, t, ridge);
     const float most = nn_max(share, k);
     for (size_t i = 0; i < k; i++)
@@ -120,23 +120,24 @@ static inline void mode_slopes(const float *p, const float *target, size_t t, fl
 }
 
 static inline void logit_slopes(const void *logit, const float *share, float floor, float dloss,
-                                size_t k, bool bf16, bool add, void *restrict dlogit)
+                                size_t k, enum nn_type type, bool add, void *restrict dlogit)
 {
     float sum, all = 0;
-    const float high = high_of(logit, k, bf16, &sum);
+    const float high = high_of(logit, k, type, &sum);
     for (size_t i = 0; i < k; i++) {
-        float part = nn_exp(nn_get(logit, i, bf16) - high) / sum;
+        float part = nn_exp(nn_get(logit, i, type) - high) / sum;
         all += share[i] * part / (part + floor);
     }
     for (size_t i = 0; i < k; i++) {
-        float part = nn_exp(nn_get(logit, i, bf16) - high) / sum;
+        float part = nn_exp(nn_get(logit, i, type) - high) / sum;
         float slope = dloss * (part * all - share[i] * part / (part + floor));
-        nn_put(dlogit, i, add ? nn_get(dlogit, i, bf16) + slope : slope, bf16);
+        nn_put(dlogit, i, add ? nn_get(dlogit, i, type) + slope : slope, type);
     }
 }
 
 /* Of one node. `spare` (t, 7) takes what is not wanted. */
-NN_LOOPS slopes_loops(bool bf16, const struct nn_call *call, size_t node, float *restrict spare)
+NN_LOOPS slopes_loops(enum nn_type type, const struct nn_call *call, size_t node,
+                      float *restrict spare)
 {
     const size_t k = call->shape->size[K], t = call->shape->size[T];
     const float floor = (float)call->shape->setting[0], ridge = (float)call->shape->setting[1];
@@ -153,8 +154,8 @@ NN_LOOPS slopes_loops(bool bf16, const struct nn_call *call, size_t node, float 
                     dp != NULL && nn_adds(call, P),
                     dp != NULL ? dp + (node * k + i) * t * 5 : spare, dtarget);
     if (call->gradient[LOGIT] != NULL)
-        logit_slopes(nn_from(call->value[LOGIT], node * k, bf16), share, floor, dloss, k, bf16,
-                     nn_adds(call, LOGIT), nn_from(call->gradient[LOGIT], node * k, bf16));
+        logit_slopes(nn_from(call->value[LOGIT], node * k, type), share, floor, dloss, k, type,
+                     nn_adds(call, LOGIT), nn_from(call->gradient[LOGIT], node * k, type));
 }
 NN_TYPED_KERNEL(slopes, (const struct nn_call *call, size_t node, float *spare),
                 (call, node, spare))
@@ -164,26 +165,26 @@ static bool many(const struct nn_shape *shape)
     return shape->size[N] * shape->size[K] * shape->size[T] > NN_CHUNK / 8;
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
-    losses_kernel *kernel = best_losses(bf16);
+    losses_kernel *kernel = best_losses(type);
     NN_PARALLEL_FOR(many(call->shape), i, call->shape->size[N], 1, kernel(call, i));
     return YP_OK;
 }
 
 NN_MIXTURE_WORKS
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t each = room(call->shape);
     float *spare = call->work;
-    slopes_kernel *kernel = best_slopes(bf16);
+    slopes_kernel *kernel = best_slopes(type);
     NN_PARALLEL_FOR(many(call->shape), i, call->shape->size[N], 1,
                     kernel(call, i, spare + i * each));
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 NN_ON_CUDA_BY_JOB(mixture_nll, struct nn_cuda_mixture)
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
@@ -212,7 +213,7 @@ const struct nn_operator nn_mixture_nll = {
     NN_PLAIN,
     .flops = flops,
     .plain_work = plain_work,
-    NN_BOTH_VERSIONS(work, work, "fbfff", "fbfff"),
+    NN_EACH_VERSION(work, work, "fbfff", "fbfff"),
 };
 
 #else
@@ -222,14 +223,14 @@ const struct nn_operator nn_mixture_nll = {
 
 static void NAME(forward)(const struct nn_call *call)
 {
-    const struct nn_cuda_mixture job = job_of(call, false);
+    const struct nn_cuda_mixture job = job_of(call, NN_REAL);
     for (size_t i = 0; i < job.n; i++)
         NAME(likelihood)(&job, i);
 }
 
 static void NAME(vjp)(const struct nn_call *call)
 {
-    const struct nn_cuda_mixture job = job_of(call, false);
+    const struct nn_cuda_mixture job = job_of(call, NN_REAL);
     for (size_t i = 0; i < job.n; i++)
         NAME(likelihood_vjp)(&job, i);
 }

@@ -10,7 +10,7 @@ enum { N, C, K, T };
 #include "models/nn/types.h"
 
 /* Of one row of x. */
-NN_LOOPS row_loops(bool bf16, const void *x, const float *mode, const float *position,
+NN_LOOPS row_loops(enum nn_type type, const void *x, const float *mode, const float *position,
                    const size_t *size, void *restrict y)
 {
     const size_t c = size[C], t = size[T];
@@ -18,7 +18,7 @@ NN_LOOPS row_loops(bool bf16, const void *x, const float *mode, const float *pos
         for (size_t s = 0; s < t; s++)
             for (size_t i = 0; i < c; i++)
                 nn_put(y, (k * t + s) * c + i,
-                       nn_get(x, i, bf16) + mode[k * c + i] + position[s * c + i], bf16);
+                       nn_get(x, i, type) + mode[k * c + i] + position[s * c + i], type);
 }
 NN_TYPED_KERNEL(row,
                 (const void *x, const float *mode, const float *position, const size_t *size,
@@ -26,7 +26,7 @@ NN_TYPED_KERNEL(row,
                 (x, mode, position, size, y))
 
 /* The sums of one row's dy to `part`: (1 + k + t, c), of all of it, of each mode, of each step. */
-NN_LOOPS parts_loops(bool bf16, const void *dy, const size_t *size, float *restrict part)
+NN_LOOPS parts_loops(enum nn_type type, const void *dy, const size_t *size, float *restrict part)
 {
     const size_t c = size[C], t = size[T];
     float *restrict steps = part + (1 + size[K]) * c;
@@ -35,7 +35,7 @@ NN_LOOPS parts_loops(bool bf16, const void *dy, const size_t *size, float *restr
         float *restrict mode = part + (1 + k) * c;
         for (size_t s = 0; s < t; s++)
             for (size_t i = 0; i < c; i++) {
-                const float slope = nn_get(dy, (k * t + s) * c + i, bf16);
+                const float slope = nn_get(dy, (k * t + s) * c + i, type);
                 mode[i] += slope;
                 steps[s * c + i] += slope;
             }
@@ -46,11 +46,11 @@ NN_LOOPS parts_loops(bool bf16, const void *dy, const size_t *size, float *restr
 NN_TYPED_KERNEL(parts, (const void *dy, const size_t *size, float *part), (dy, size, part))
 
 /* The first of them to dx, unless that is NULL; the others are added to sums. */
-NN_LOOPS totals_loops(bool bf16, const float *part, size_t c, size_t count, bool add,
+NN_LOOPS totals_loops(enum nn_type type, const float *part, size_t c, size_t count, bool add,
                       void *restrict dx, double *restrict sums)
 {
     for (size_t i = 0; i < c && dx != NULL; i++)
-        nn_put(dx, i, part[i] + (add ? nn_get(dx, i, bf16) : 0), bf16);
+        nn_put(dx, i, part[i] + (add ? nn_get(dx, i, type) : 0), type);
     for (size_t i = 0; i < count; i++)
         sums[i] += (double)part[c + i];
 }
@@ -63,13 +63,13 @@ static size_t row_size(const size_t *size)
     return size[K] * size[T] * size[C];
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size, width = row_size(size);
-    row_kernel *row = best_row(bf16);
+    row_kernel *row = best_row(type);
     NN_PARALLEL_FOR(size[N] * width > NN_FEW * NN_CHUNK, i, size[N], 1,
-                    row(nn_from(call->value[X], i * size[C], bf16), call->value[MODE],
-                        call->value[POSITION], size, nn_from(call->value[Y], i * width, bf16)));
+                    row(nn_from(call->value[X], i * size[C], type), call->value[MODE],
+                        call->value[POSITION], size, nn_from(call->value[Y], i * width, type)));
     return YP_OK;
 }
 
@@ -86,7 +86,7 @@ static size_t work(const struct nn_shape *shape)
     return nn_chunks(size[N], nn_block_rows(size[N], row_size(size))) * block_bytes(size);
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size, n = size[N], c = size[C], width = row_size(size);
     const size_t block = nn_block_rows(n, width), blocks = nn_chunks(n, block);
@@ -94,14 +94,14 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
     double *sums = call->work;
     float *rows = (float *)(void *)((char *)call->work + blocks * count * sizeof *sums);
     void *dx = call->gradient[X];
-    parts_kernel *parts = best_parts(bf16);
-    totals_kernel *totals = best_totals(bf16);
+    parts_kernel *parts = best_parts(type);
+    totals_kernel *totals = best_totals(type);
     NN_PARALLEL_FOR(n * width > NN_FEW * NN_CHUNK, b, blocks, 1, {
         float *part = rows + b * (c + count);
         memset(sums + b * count, 0, count * sizeof *sums);
         for (size_t i = b * block; i < nn_least(n, (b + 1) * block); i++) {
-            parts(nn_from(call->gradient[Y], i * width, bf16), size, part);
-            totals(part, c, count, nn_adds(call, X), dx != NULL ? nn_from(dx, i * c, bf16) : NULL,
+            parts(nn_from(call->gradient[Y], i * width, type), size, part);
+            totals(part, c, count, nn_adds(call, X), dx != NULL ? nn_from(dx, i * c, type) : NULL,
                    sums + b * count);
         }
     });
@@ -111,16 +111,16 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
-static struct nn_cuda_mode_steps job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_mode_steps job_of(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     return (struct nn_cuda_mode_steps){.n = size[N],
                                        .c = size[C],
                                        .k = size[K],
                                        .t = size[T],
-                                       .bf16 = bf16,
+                                       .type = type,
                                        .add_dx = nn_adds(call, X),
                                        .add_dmode = nn_adds(call, MODE),
                                        .add_dposition = nn_adds(call, POSITION),
@@ -155,7 +155,7 @@ const struct nn_operator nn_mode_steps = {
                {"medium", .size = {96, 256, 16, 10}}},
     NN_PLAIN,
     .flops = flops,
-    NN_BOTH_VERSIONS(work, NULL, "bffb", "bffb"),
+    NN_EACH_VERSION(work, NULL, "bffb", "bffb"),
 };
 
 #else

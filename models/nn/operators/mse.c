@@ -9,14 +9,14 @@ enum { N, C };
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
 
-NN_LOOPS losses_loops(bool bf16, const void *y, const void *t, size_t rows, size_t c,
+NN_LOOPS losses_loops(enum nn_type type, const void *y, const void *t, size_t rows, size_t c,
                       float *restrict loss)
 {
     for (size_t i = 0; i < rows; i++) {
         float sum = 0;
 #pragma omp simd reduction(+ : sum)
         for (size_t k = i * c; k < (i + 1) * c; k++) {
-            float off = nn_get(y, k, bf16) - nn_get(t, k, bf16);
+            float off = nn_get(y, k, type) - nn_get(t, k, type);
             sum += off * off;
         }
         loss[i] = sum / (float)c;
@@ -26,15 +26,15 @@ NN_TYPED_KERNEL(losses, (const void *y, const void *t, size_t rows, size_t c, fl
                 (y, t, rows, c, loss))
 
 /* dy and dt, or one of them. */
-NN_LOOPS slopes_loops(bool bf16, const void *y, const void *t, const float *dloss, size_t rows,
-                      size_t c, void *restrict dy, void *restrict dt)
+NN_LOOPS slopes_loops(enum nn_type type, const void *y, const void *t, const float *dloss,
+                      size_t rows, size_t c, void *restrict dy, void *restrict dt)
 {
     for (size_t i = 0; i < rows; i++) {
         float twice = dloss[i] * 2 / (float)c;
         for (size_t k = i * c; k < (i + 1) * c && dy != NULL; k++)
-            nn_put(dy, k, twice * (nn_get(y, k, bf16) - nn_get(t, k, bf16)), bf16);
+            nn_put(dy, k, twice * (nn_get(y, k, type) - nn_get(t, k, type)), type);
         for (size_t k = i * c; k < (i + 1) * c && dt != NULL; k++)
-            nn_put(dt, k, twice * (nn_get(t, k, bf16) - nn_get(y, k, bf16)), bf16);
+            nn_put(dt, k, twice * (nn_get(t, k, type) - nn_get(y, k, type)), type);
     }
 }
 NN_TYPED_KERNEL(slopes,
@@ -42,38 +42,38 @@ NN_TYPED_KERNEL(slopes,
                  void *dt),
                 (y, t, dloss, rows, c, dy, dt))
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     const void *y = call->value[Y], *t = call->value[T];
     float *loss = call->value[LOSS];
     size_t n = call->shape->size[N], c = call->shape->size[C], rows = nn_rows(c, NN_CHUNK);
-    losses_kernel *kernel = best_losses(bf16);
+    losses_kernel *kernel = best_losses(type);
     NN_PARALLEL_FOR(n > NN_FEW * rows, at, n, rows,
-                    kernel(nn_from(y, at * c, bf16), nn_from(t, at * c, bf16),
+                    kernel(nn_from(y, at * c, type), nn_from(t, at * c, type),
                            nn_least(rows, n - at), c, loss + at));
     return YP_OK;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const void *y = call->value[Y], *t = call->value[T];
     const float *dloss = call->gradient[LOSS];
     void *dy = call->gradient[Y], *dt = call->gradient[T];
     size_t n = call->shape->size[N], c = call->shape->size[C], rows = nn_rows(c, NN_CHUNK);
-    slopes_kernel *kernel = best_slopes(bf16);
+    slopes_kernel *kernel = best_slopes(type);
     NN_PARALLEL_FOR(n > NN_FEW * rows, at, n, rows,
-                    kernel(nn_from(y, at * c, bf16), nn_from(t, at * c, bf16), dloss + at,
-                           nn_least(rows, n - at), c, dy != NULL ? nn_from(dy, at * c, bf16) : NULL,
-                           dt != NULL ? nn_from(dt, at * c, bf16) : NULL));
+                    kernel(nn_from(y, at * c, type), nn_from(t, at * c, type), dloss + at,
+                           nn_least(rows, n - at), c, dy != NULL ? nn_from(dy, at * c, type) : NULL,
+                           dt != NULL ? nn_from(dt, at * c, type) : NULL));
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
-static struct nn_cuda_mse job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_mse job_of(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
-    return (struct nn_cuda_mse){.bf16 = bf16,
+    return (struct nn_cuda_mse){.type = type,
                                 .n = size[N],
                                 .c = size[C],
                                 .y = call->value[Y],
@@ -104,7 +104,7 @@ const struct nn_operator nn_mse = {
                {"medium", .size = {16384, 200}}},
     NN_PLAIN,
     .flops = flops,
-    NN_BOTH_VERSIONS(NULL, NULL, "bbf", "bbf"),
+    NN_EACH_VERSION(NULL, NULL, "bbf", "bbf"),
 };
 
 #else

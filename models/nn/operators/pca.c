@@ -66,7 +66,7 @@ static enum yp_status vjp(const struct nn_call *call)
     }
     if (call->gradient[MEAN] == NULL)
         return YP_OK;
-    nn_columns(dy, false, size[N], size[K], sums);
+    nn_columns(dy, NN_FLOAT, size[N], size[K], sums);
     mean_vjp(call, sums);
     return YP_OK;
 }

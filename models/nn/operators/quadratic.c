@@ -78,7 +78,7 @@ static enum yp_status vjp(const struct nn_call *call)
         if (da != NULL)
             cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, c, c, (int)some, 1, weighed, c, z,
                         c, at > 0, da, c);
-        nn_columns(weighed, false, some, channels, some_sums);
+        nn_columns(weighed, NN_FLOAT, some, channels, some_sums);
         for (size_t k = 0; k < channels; k++)
             sums[k] += some_sums[k];
     }

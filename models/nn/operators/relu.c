@@ -8,21 +8,21 @@ enum { N };
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
 
-NN_LOOPS values_loops(bool bf16, const void *x, size_t n, void *restrict y)
+NN_LOOPS values_loops(enum nn_type type, const void *x, size_t n, void *restrict y)
 {
     for (size_t i = 0; i < n; i++) {
-        float value = nn_get(x, i, bf16);
-        nn_put(y, i, value < 0 ? 0 : value, bf16);
+        float value = nn_get(x, i, type);
+        nn_put(y, i, value < 0 ? 0 : value, type);
     }
 }
 NN_TYPED_KERNEL(values, (const void *x, size_t n, void *y), (x, n, y))
 
-NN_LOOPS slopes_loops(bool bf16, const void *x, const void *dy, size_t n, bool add,
+NN_LOOPS slopes_loops(enum nn_type type, const void *x, const void *dy, size_t n, bool add,
                       void *restrict dx)
 {
     for (size_t i = 0; i < n; i++) {
-        float slope = nn_get(x, i, bf16) <= 0 ? 0 : nn_get(dy, i, bf16);
-        nn_put(dx, i, add ? nn_get(dx, i, bf16) + slope : slope, bf16);
+        float slope = nn_get(x, i, type) <= 0 ? 0 : nn_get(dy, i, type);
+        nn_put(dx, i, add ? nn_get(dx, i, type) + slope : slope, type);
     }
 }
 NN_TYPED_KERNEL(slopes, (const void *x, const void *dy, size_t n, bool add, void *dx),
@@ -46,7 +46,7 @@ const struct nn_operator nn_relu = {
     NN_LINE_SHAPES(0),
     NN_PLAIN,
     .flops = flops,
-    NN_BOTH_VERSIONS(NULL, NULL, "bb", "bb"),
+    NN_EACH_VERSION(NULL, NULL, "bb", "bb"),
 };
 
 #else

@@ -12,50 +12,50 @@ enum { N, D };
 
 #include <math.h>
 
-NN_LOOPS normalise_loops(bool bf16, const void *x, const float *gain, size_t d, float eps,
+NN_LOOPS normalise_loops(enum nn_type type, const void *x, const float *gain, size_t d, float eps,
                          void *restrict y, float *restrict r)
 {
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (size_t i = 0; i < d; i++)
-        sum += nn_get(x, i, bf16) * nn_get(x, i, bf16);
+        sum += nn_get(x, i, type) * nn_get(x, i, type);
     *r = 1 / sqrtf(sum / (float)d + eps);
     for (size_t i = 0; i < d; i++)
-        nn_put(y, i, nn_get(x, i, bf16) * *r * gain[i], bf16);
+        nn_put(y, i, nn_get(x, i, type) * *r * gain[i], type);
 }
 NN_TYPED_KERNEL(normalise,
                 (const void *x, const float *gain, size_t d, float eps, void *y, float *r),
                 (x, gain, d, eps, y, r))
 
 /* dx, added to what is there when `add`, and dy x r added to dgain, either unless it is NULL. */
-NN_LOOPS slopes_loops(bool bf16, const void *x, const float *gain, float r, const void *dy,
+NN_LOOPS slopes_loops(enum nn_type type, const void *x, const float *gain, float r, const void *dy,
                       size_t d, bool add, void *restrict dx, double *restrict dgain)
 {
     float along = 0;
 #pragma omp simd reduction(+ : along)
     for (size_t i = 0; i < d; i++)
-        along += gain[i] * nn_get(dy, i, bf16) * nn_get(x, i, bf16);
+        along += gain[i] * nn_get(dy, i, type) * nn_get(x, i, type);
     along *= r * r * r / (float)d;
     for (size_t i = 0; i < d && dx != NULL; i++) {
-        float slope = r * gain[i] * nn_get(dy, i, bf16) - along * nn_get(x, i, bf16);
-        nn_put(dx, i, add ? nn_get(dx, i, bf16) + slope : slope, bf16);
+        float slope = r * gain[i] * nn_get(dy, i, type) - along * nn_get(x, i, type);
+        nn_put(dx, i, add ? nn_get(dx, i, type) + slope : slope, type);
     }
     for (size_t i = 0; i < d && dgain != NULL; i++)
-        dgain[i] += (double)(nn_get(dy, i, bf16) * nn_get(x, i, bf16) * r);
+        dgain[i] += (double)(nn_get(dy, i, type) * nn_get(x, i, type) * r);
 }
 NN_TYPED_KERNEL(slopes,
                 (const void *x, const float *gain, float r, const void *dy, size_t d, bool add,
                  void *dx, double *dgain),
                 (x, gain, r, dy, d, add, dx, dgain))
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     size_t n = call->shape->size[N], d = call->shape->size[D];
     float *r = call->value[R], eps = (float)call->shape->setting[0];
-    normalise_kernel *kernel = best_normalise(bf16);
+    normalise_kernel *kernel = best_normalise(type);
     NN_PARALLEL_FOR(n * d > NN_FEW * NN_CHUNK, i, n, 1,
-                    kernel(nn_from(call->value[X], i * d, bf16), call->value[GAIN], d, eps,
-                           nn_from(call->value[Y], i * d, bf16), r + i));
+                    kernel(nn_from(call->value[X], i * d, type), call->value[GAIN], d, eps,
+                           nn_from(call->value[Y], i * d, type), r + i));
     return YP_OK;
 }
 
@@ -65,22 +65,22 @@ static size_t work(const struct nn_shape *shape)
     return nn_chunks(n, nn_block_rows(n, d)) * d * sizeof(double);
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     size_t n = call->shape->size[N], d = call->shape->size[D], block = nn_block_rows(n, d);
     size_t blocks = nn_chunks(n, block);
     const float *r = call->value[R];
     double *sums = call->gradient[GAIN] != NULL ? call->work : NULL;
     char *dx = call->gradient[X];
-    slopes_kernel *kernel = best_slopes(bf16);
+    slopes_kernel *kernel = best_slopes(type);
     NN_PARALLEL_FOR(n * d > NN_FEW * NN_CHUNK, k, blocks, 1, {
         double *sum = sums != NULL ? sums + k * d : NULL;
         if (sum != NULL)
             memset(sum, 0, d * sizeof *sum);
         for (size_t i = k * block; i < nn_least(n, (k + 1) * block); i++)
-            kernel(nn_from(call->value[X], i * d, bf16), call->value[GAIN], r[i],
-                   nn_from(call->gradient[Y], i * d, bf16), d, nn_adds(call, X),
-                   dx != NULL ? nn_from(dx, i * d, bf16) : NULL, sum);
+            kernel(nn_from(call->value[X], i * d, type), call->value[GAIN], r[i],
+                   nn_from(call->gradient[Y], i * d, type), d, nn_adds(call, X),
+                   dx != NULL ? nn_from(dx, i * d, type) : NULL, sum);
     });
     if (sums != NULL)
         nn_merge(sums, blocks, d);
@@ -88,18 +88,18 @@ static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
 static size_t work_cuda(const struct nn_shape *shape)
 {
     return nn_cuda_columns_bytes(shape->size[N], shape->size[D]);
 }
 
-static struct nn_cuda_rmsnorm job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_rmsnorm job_of(const struct nn_call *call, enum nn_type type)
 {
     return (struct nn_cuda_rmsnorm){.n = call->shape->size[N],
                                     .d = call->shape->size[D],
-                                    .bf16 = bf16,
+                                    .type = type,
                                     .add_dx = nn_adds(call, X),
                                     .add_dgain = nn_adds(call, GAIN),
                                     .eps = (float)call->shape->setting[0],
@@ -135,7 +135,7 @@ const struct nn_operator nn_rmsnorm = {
                {"medium", .size = {2048, 768}, .setting = {1e-5}}},
     NN_PLAIN,
     .flops = flops,
-    NN_BOTH_VERSIONS(work, work_cuda, "bfbf", "bfbf"),
+    NN_EACH_VERSION(work, work_cuda, "bfbf", "bfbf"),
 };
 
 #else

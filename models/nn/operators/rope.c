@@ -23,24 +23,34 @@ void nn_rope_angles(size_t t, size_t p, double theta, double *cosine, double *si
         }
 }
 
-/* Pair i of an array; those of bf16 are a word each, which vector code is made of. */
-static inline void get_pair(const void *x, size_t i, bool bf16, float *first, float *second)
+static inline float from_16(uint32_t bits, enum nn_type type)
 {
-    if (bf16) {
+    return type == NN_BFLOAT16 ? nn_from_bf16((uint16_t)bits) : nn_from_fp16((uint16_t)bits);
+}
+
+static inline uint32_t to_16(float value, enum nn_type type)
+{
+    return type == NN_BFLOAT16 ? nn_to_bf16(value) : nn_to_fp16(value);
+}
+
+/* Pair i of an array; those of 16 bits are a word each, which vector code is made of. */
+static inline void get_pair(const void *x, size_t i, enum nn_type type, float *first, float *second)
+{
+    if (nn_16_bits(type)) {
         uint32_t both;
         memcpy(&both, (const uint16_t *)x + 2 * i, sizeof both);
-        *first = nn_from_bf16((uint16_t)both);
-        *second = nn_from_bf16((uint16_t)(both >> 16));
+        *first = from_16(both & 0xffffU, type);
+        *second = from_16(both >> 16, type);
     } else {
         *first = ((const float *)x)[2 * i];
         *second = ((const float *)x)[2 * i + 1];
     }
 }
 
-static inline void put_pair(void *x, size_t i, float first, float second, bool bf16)
+static inline void put_pair(void *x, size_t i, float first, float second, enum nn_type type)
 {
-    if (bf16) {
-        uint32_t both = nn_to_bf16(first) | (uint32_t)nn_to_bf16(second) << 16;
+    if (nn_16_bits(type)) {
+        uint32_t both = to_16(first, type) | to_16(second, type) << 16;
         memcpy((uint16_t *)x + 2 * i, &both, sizeof both);
     } else {
         ((float *)x)[2 * i] = first;
@@ -48,28 +58,28 @@ static inline void put_pair(void *x, size_t i, float first, float second, bool b
     }
 }
 
-NN_LOOPS turn_loops(bool bf16, const void *x, const float *cosine, const float *sine, size_t p,
-                    void *restrict y)
+NN_LOOPS turn_loops(enum nn_type type, const void *x, const float *cosine, const float *sine,
+                    size_t p, void *restrict y)
 {
 #pragma omp simd
     for (size_t i = 0; i < p; i++) {
         float first, second;
-        get_pair(x, i, bf16, &first, &second);
-        nn_put(y, i, first * cosine[i] - second * sine[i], bf16);
-        nn_put(y, p + i, first * sine[i] + second * cosine[i], bf16);
+        get_pair(x, i, type, &first, &second);
+        nn_put(y, i, first * cosine[i] - second * sine[i], type);
+        nn_put(y, p + i, first * sine[i] + second * cosine[i], type);
     }
 }
 NN_TYPED_KERNEL(turn, (const void *x, const float *cosine, const float *sine, size_t p, void *y),
                 (x, cosine, sine, p, y))
 
-NN_LOOPS turn_back_loops(bool bf16, const void *dy, const float *cosine, const float *sine,
+NN_LOOPS turn_back_loops(enum nn_type type, const void *dy, const float *cosine, const float *sine,
                          size_t p, void *restrict dx)
 {
 #pragma omp simd
     for (size_t i = 0; i < p; i++) {
-        float first = nn_get(dy, i, bf16), second = nn_get(dy, p + i, bf16);
+        float first = nn_get(dy, i, type), second = nn_get(dy, p + i, type);
         put_pair(dx, i, first * cosine[i] + second * sine[i], second * cosine[i] - first * sine[i],
-                 bf16);
+                 type);
     }
 }
 NN_TYPED_KERNEL(turn_back,
@@ -77,44 +87,44 @@ NN_TYPED_KERNEL(turn_back,
                 (dy, cosine, sine, p, dx))
 
 /* All heads of all positions, from one array to another. */
-static void turn_all(const struct nn_call *call, turn_kernel *kernel, bool bf16, const void *from,
-                     void *to)
+static void turn_all(const struct nn_call *call, turn_kernel *kernel, enum nn_type type,
+                     const void *from, void *to)
 {
     const size_t *size = call->shape->size;
     const float *cosine = call->value[COS], *sine = call->value[SIN];
     size_t width = size[H] * size[E];
     NN_PARALLEL_FOR(size[B] * size[T] * width > NN_FEW * NN_CHUNK, at, size[B] * size[T], 1, {
         for (size_t h = 0; h < size[H]; h++)
-            kernel(nn_from(from, at * width + h * size[E], bf16), cosine + at % size[T] * size[P],
+            kernel(nn_from(from, at * width + h * size[E], type), cosine + at % size[T] * size[P],
                    sine + at % size[T] * size[P], size[P],
-                   nn_from(to, at * width + h * size[E], bf16));
+                   nn_from(to, at * width + h * size[E], type));
     });
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
-    turn_all(call, best_turn(bf16), bf16, call->value[X], call->value[Y]);
+    turn_all(call, best_turn(type), type, call->value[X], call->value[Y]);
     return YP_OK;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     if (call->gradient[X] != NULL)
-        turn_all(call, best_turn_back(bf16), bf16, call->gradient[Y], call->gradient[X]);
+        turn_all(call, best_turn_back(type), type, call->gradient[Y], call->gradient[X]);
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
-static enum yp_status turn_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16,
-                              bool back)
+static enum yp_status turn_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                              enum nn_type type, bool back)
 {
     const size_t *size = call->shape->size;
     const struct nn_cuda_rope job = {size[B],
                                      size[T],
                                      size[H],
                                      size[E],
-                                     bf16,
+                                     type,
                                      back,
                                      back ? call->gradient[Y] : call->value[X],
                                      call->value[COS],
@@ -123,14 +133,16 @@ static enum yp_status turn_on(const struct nn_cuda *cuda, const struct nn_call *
     return job.y != NULL ? cuda->rope(call->device, &job) : (enum yp_status)YP_OK;
 }
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                                 enum nn_type type)
 {
-    return turn_on(cuda, call, bf16, false);
+    return turn_on(cuda, call, type, false);
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                             enum nn_type type)
 {
-    return turn_on(cuda, call, bf16, true);
+    return turn_on(cuda, call, type, true);
 }
 
 NN_ON_CUDA
@@ -155,7 +167,7 @@ const struct nn_operator nn_rope = {
                {"medium", .size = {4, 512, 12, 64, 32}}},
     NN_PLAIN,
     .flops = flops,
-    NN_BOTH_VERSIONS(NULL, NULL, "bffb", "bffb"),
+    NN_EACH_VERSION(NULL, NULL, "bffb", "bffb"),
 };
 
 #else

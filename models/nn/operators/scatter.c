@@ -23,7 +23,7 @@ static struct nn_segments rows_of(const struct nn_call *call)
     return rows;
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     enum yp_status status =
@@ -31,21 +31,21 @@ static enum yp_status forward_in(const struct nn_call *call, bool bf16)
     if (status != YP_OK)
         return status;
     const struct nn_segments rows = rows_of(call);
-    nn_segment_sums(&rows, call->value[X], bf16, size[C], false, call->value[Y]);
+    nn_segment_sums(&rows, call->value[X], type, size[C], false, call->value[Y]);
     return YP_OK;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     if (call->gradient[X] == NULL)
         return YP_OK;
     const struct nn_segments rows = rows_of(call);
-    nn_segment_copies(&rows, call->gradient[Y], bf16, call->shape->size[C], nn_adds(call, X),
+    nn_segment_copies(&rows, call->gradient[Y], type, call->shape->size[C], nn_adds(call, X),
                       call->gradient[X]);
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 NN_ON_CUDA_SEGMENTS(index, INDEX)
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
@@ -68,7 +68,7 @@ const struct nn_operator nn_scatter = {
                {"medium", .size = {7000, 256, 352}, .setting = {1}}},
     NN_PLAIN,
     .flops = flops,
-    NN_BOTH_VERSIONS(work, NULL, "bfb", "bfb"),
+    NN_EACH_VERSION(work, NULL, "bfb", "bfb"),
 };
 
 #else

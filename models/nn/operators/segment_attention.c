@@ -34,7 +34,7 @@ static float *own_work(const struct nn_call *call)
 }
 
 /* Of head h and segment g, with q, k and v. */
-static struct nn_head head_at(const struct nn_call *call, bool bf16, size_t h, size_t g)
+static struct nn_head head_at(const struct nn_call *call, enum nn_type type, size_t h, size_t g)
 {
     const size_t *size = call->shape->size, d = size[D], stride = size[H] * d;
     const int32_t *offset = call->value[OFFSET];
@@ -43,18 +43,18 @@ static struct nn_head head_at(const struct nn_call *call, bool bf16, size_t h, s
     struct nn_head s = nn_head_at(at, size[QUERIES], rows, d);
     s.high = at + nn_head_floats(size[QUERIES], size[N], d);
     s.sum = s.high + size[QUERIES];
-    nn_head_gather(nn_from(call->value[Q], h * d, bf16), bf16, size[QUERIES], d, stride, s.q);
-    nn_head_gather(nn_from(call->value[K], first * stride + h * d, bf16), bf16, rows, d, stride,
+    nn_head_gather(nn_from(call->value[Q], h * d, type), type, size[QUERIES], d, stride, s.q);
+    nn_head_gather(nn_from(call->value[K], first * stride + h * d, type), type, rows, d, stride,
                    s.k);
-    nn_head_gather(nn_from(call->value[V], first * stride + h * d, bf16), bf16, rows, d, stride,
+    nn_head_gather(nn_from(call->value[V], first * stride + h * d, type), type, rows, d, stride,
                    s.v);
     return s;
 }
 
-static void forward_of(const struct nn_call *call, bool bf16, size_t h, size_t g)
+static void forward_of(const struct nn_call *call, enum nn_type type, size_t h, size_t g)
 {
     const size_t *size = call->shape->size, d = size[D], queries = size[QUERIES];
-    const struct nn_head s = head_at(call, bf16, h, g);
+    const struct nn_head s = head_at(call, type, h, g);
     float *high = call->value[HIGH], *sum = call->value[SUM];
     if (s.keys > 0) {
         nn_head_forward(&s);
@@ -62,15 +62,15 @@ static void forward_of(const struct nn_call *call, bool bf16, size_t h, size_t g
         memset(s.y, 0, queries * d * sizeof *s.y);
         memset(s.high, 0, 2 * queries * sizeof *s.high);
     }
-    nn_head_scatter(s.y, queries, d, size[H] * d, bf16,
-                    nn_from(call->value[Y], (g * queries * size[H] + h) * d, bf16));
+    nn_head_scatter(s.y, queries, d, size[H] * d, type,
+                    nn_from(call->value[Y], (g * queries * size[H] + h) * d, type));
     for (size_t i = 0; i < queries; i++) {
         high[(g * queries + i) * size[H] + h] = s.high[i];
         sum[(g * queries + i) * size[H] + h] = s.sum[i];
     }
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size, pairs = size[G] * size[H];
     enum yp_status status =
@@ -78,38 +78,38 @@ static enum yp_status forward_in(const struct nn_call *call, bool bf16)
     if (status != YP_OK)
         return status;
     NN_PARALLEL_FOR(size[QUERIES] * size[H] * size[N] > NN_CHUNK, pair, pairs, 1,
-                    forward_of(call, bf16, pair % size[H], pair / size[H]));
+                    forward_of(call, type, pair % size[H], pair / size[H]));
     return YP_OK;
 }
 
 /* To a gradient's rows, or added to them. */
-NN_LOOPS put_loops(bool bf16, const float *from, size_t n, size_t d, size_t stride, bool add,
-                   void *restrict to)
+NN_LOOPS put_loops(enum nn_type type, const float *from, size_t n, size_t d, size_t stride,
+                   bool add, void *restrict to)
 {
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < d; k++)
             nn_put(to, i * stride + k,
-                   from[i * d + k] + (add ? nn_get(to, i * stride + k, bf16) : 0), bf16);
+                   from[i * d + k] + (add ? nn_get(to, i * stride + k, type) : 0), type);
 }
 NN_TYPED_KERNEL(put, (const float *from, size_t n, size_t d, size_t stride, bool add, void *to),
                 (from, n, d, stride, add, to))
 
 /* Of a head, all segments in their order: its dq is a sum over them. */
-static void vjp_of(const struct nn_call *call, bool bf16, size_t h)
+static void vjp_of(const struct nn_call *call, enum nn_type type, size_t h)
 {
     const size_t *size = call->shape->size, d = size[D], queries = size[QUERIES],
                  stride = size[H] * d;
     const float *high = call->value[HIGH], *sum = call->value[SUM];
     const int32_t *offset = call->value[OFFSET];
     float *dq = own_work(call) + nn_head_floats(queries, size[N], d) + 2 * queries;
-    put_kernel *put = best_put(bf16);
+    put_kernel *put = best_put(type);
     memset(dq, 0, queries * d * sizeof *dq);
     for (size_t g = 0; g < size[G]; g++) {
-        const struct nn_head s = head_at(call, bf16, h, g);
+        const struct nn_head s = head_at(call, type, h, g);
         const float *const from[] = {[K] = s.dk, [V] = s.dv};
         if (s.keys == 0)
             continue;
-        nn_head_gather(nn_from(call->gradient[Y], (g * queries * size[H] + h) * d, bf16), bf16,
+        nn_head_gather(nn_from(call->gradient[Y], (g * queries * size[H] + h) * d, type), type,
                        queries, d, stride, s.y);
         for (size_t i = 0; i < queries; i++) {
             s.high[i] = high[(g * queries + i) * size[H] + h];
@@ -121,28 +121,28 @@ static void vjp_of(const struct nn_call *call, bool bf16, size_t h)
         for (int i = K; i <= V; i++)
             if (call->gradient[i] != NULL)
                 put(from[i], s.keys, d, stride, nn_adds(call, i),
-                    nn_from(call->gradient[i], (size_t)offset[g] * stride + h * d, bf16));
+                    nn_from(call->gradient[i], (size_t)offset[g] * stride + h * d, type));
     }
     if (call->gradient[Q] != NULL)
-        put(dq, queries, d, stride, nn_adds(call, Q), nn_from(call->gradient[Q], h * d, bf16));
+        put(dq, queries, d, stride, nn_adds(call, Q), nn_from(call->gradient[Q], h * d, type));
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     NN_PARALLEL_FOR(size[QUERIES] * size[H] * size[N] > NN_CHUNK, h, size[H], 1,
-                    vjp_of(call, bf16, h));
+                    vjp_of(call, type, h));
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
 static size_t work_cuda(const struct nn_shape *shape)
 {
     return shape->size[G] * shape->size[QUERIES] * shape->size[H] * sizeof(float);
 }
 
-static struct nn_cuda_segment_attention job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_segment_attention job_of(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     return (struct nn_cuda_segment_attention){.i = size[QUERIES],
@@ -150,7 +150,7 @@ static struct nn_cuda_segment_attention job_of(const struct nn_call *call, bool 
                                               .d = size[D],
                                               .n = size[N],
                                               .g = size[G],
-                                              .bf16 = bf16,
+                                              .type = type,
                                               .add_dq = nn_adds(call, Q),
                                               .add_dk = nn_adds(call, K),
                                               .add_dv = nn_adds(call, V),
@@ -201,7 +201,7 @@ const struct nn_operator nn_segment_attention = {
     NN_PLAIN,
     .plain_work = plain_work,
     .flops = flops,
-    NN_BOTH_VERSIONS(work, work_cuda, "bbbfbff", "bbbfbff"),
+    NN_EACH_VERSION(work, work_cuda, "bbbfbff", "bbbfbff"),
 };
 
 #else

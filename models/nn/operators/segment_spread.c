@@ -17,7 +17,7 @@ static struct nn_segments segments_of(const struct nn_call *call)
                                 .factor = (float)call->shape->setting[0]};
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     const struct nn_segments segments = segments_of(call);
@@ -25,43 +25,44 @@ static enum yp_status forward_in(const struct nn_call *call, bool bf16)
         nn_check_offsets("segment_spread", "offset", segments.offset, size[G], size[N]);
     if (status != YP_OK)
         return status;
-    nn_copy(call->value[X], size[N] * size[C] * nn_width(bf16), call->value[Y]);
-    nn_segment_copies(&segments, call->value[Z], bf16, size[C], true, call->value[Y]);
+    nn_copy(call->value[X], size[N] * size[C] * nn_width(type), call->value[Y]);
+    nn_segment_copies(&segments, call->value[Z], type, size[C], true, call->value[Y]);
     return YP_OK;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     const struct nn_segments segments = segments_of(call);
     const void *dy = call->gradient[Y];
     if (call->gradient[X] != NULL && nn_adds(call, X))
-        nn_add_to(dy, bf16, size[N] * size[C], call->gradient[X]);
+        nn_add_to(dy, type, size[N] * size[C], call->gradient[X]);
     else if (call->gradient[X] != NULL)
-        nn_copy(dy, size[N] * size[C] * nn_width(bf16), call->gradient[X]);
+        nn_copy(dy, size[N] * size[C] * nn_width(type), call->gradient[X]);
     if (call->gradient[Z] != NULL)
-        nn_segment_sums(&segments, dy, bf16, size[C], nn_adds(call, Z), call->gradient[Z]);
+        nn_segment_sums(&segments, dy, type, size[C], nn_adds(call, Z), call->gradient[Z]);
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
-static struct nn_cuda_segments job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_segments job_of(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     return (struct nn_cuda_segments){.n = size[G],
                                      .rows = size[N],
                                      .c = size[C],
-                                     .bf16 = bf16,
+                                     .type = type,
                                      .factor = (float)call->shape->setting[0],
                                      .offset = call->value[OFFSET]};
 }
 
 /* y = x, and y += the segment's; and back. */
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                                 enum nn_type type)
 {
-    struct nn_cuda_segments job = job_of(call, bf16);
-    const struct nn_cuda_add copy = {job.rows * job.c, bf16, call->value[X], NULL, call->value[Y]};
+    struct nn_cuda_segments job = job_of(call, type);
+    const struct nn_cuda_add copy = {job.rows * job.c, type, call->value[X], NULL, call->value[Y]};
     job.rows_of = call->value[Y];
     job.segments = call->value[Z];
     job.add = true;
@@ -69,11 +70,12 @@ static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_cal
     return status == YP_OK ? cuda->segments[NN_VJP](call->device, &job) : status;
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call,
+                             enum nn_type type)
 {
-    struct nn_cuda_segments job = job_of(call, bf16);
+    struct nn_cuda_segments job = job_of(call, type);
     void *dx = call->gradient[X];
-    const struct nn_cuda_add copy = {job.rows * job.c, bf16, call->gradient[Y],
+    const struct nn_cuda_add copy = {job.rows * job.c, type, call->gradient[Y],
                                      nn_adds(call, X) ? dx : NULL, dx};
     job.rows_of = call->gradient[Y];
     job.segments = call->gradient[Z];
@@ -106,7 +108,7 @@ const struct nn_operator nn_segment_spread = {
                {"medium", .size = {2816, 256, 128, 129}, .setting = {0.5}}},
     NN_PLAIN,
     .flops = flops,
-    NN_BOTH_VERSIONS(NULL, NULL, "bbfb", "bbfb"),
+    NN_EACH_VERSION(NULL, NULL, "bbfb", "bbfb"),
 };
 
 #else

@@ -18,27 +18,27 @@ static struct nn_segments segments_of(const struct nn_call *call)
                                 .mean = call->shape->setting[0] != 0};
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     const struct nn_segments segments = segments_of(call);
     enum yp_status status =
         nn_check_offsets("segment_sum", "offset", segments.offset, size[N], size[E]);
     if (status == YP_OK)
-        nn_segment_sums(&segments, call->value[X], bf16, size[C], false, call->value[Y]);
+        nn_segment_sums(&segments, call->value[X], type, size[C], false, call->value[Y]);
     return status;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const struct nn_segments segments = segments_of(call);
     if (call->gradient[X] != NULL)
-        nn_segment_copies(&segments, call->gradient[Y], bf16, call->shape->size[C],
+        nn_segment_copies(&segments, call->gradient[Y], type, call->shape->size[C],
                           nn_adds(call, X), call->gradient[X]);
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 NN_ON_CUDA_SEGMENTS(offset, OFFSET)
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
@@ -61,7 +61,7 @@ const struct nn_operator nn_segment_sum = {
                {"medium", .size = {7000, 256, 353, 352}, .setting = {1}}},
     NN_PLAIN,
     .flops = flops,
-    NN_BOTH_VERSIONS(NULL, NULL, "bfb", "bfb"),
+    NN_EACH_VERSION(NULL, NULL, "bfb", "bfb"),
 };
 
 #else

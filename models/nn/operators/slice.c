@@ -15,34 +15,34 @@ static size_t place(const struct nn_shape *shape, size_t b)
     return (b * shape->size[T] + (size_t)shape->setting[0]) * shape->size[D];
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size, count = size[M] * size[D];
     for (size_t b = 0; b < size[B]; b++)
-        nn_copy(nn_from(call->value[X], place(call->shape, b), bf16), count * nn_width(bf16),
-                nn_from(call->value[Y], b * count, bf16));
+        nn_copy(nn_from(call->value[X], place(call->shape, b), type), count * nn_width(type),
+                nn_from(call->value[Y], b * count, type));
     return YP_OK;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size, count = size[M] * size[D];
     void *dx = call->gradient[X];
     if (dx == NULL)
         return YP_OK;
-    nn_zero(dx, size[B] * size[T] * size[D] * nn_width(bf16));
+    nn_zero(dx, size[B] * size[T] * size[D] * nn_width(type));
     for (size_t b = 0; b < size[B]; b++)
-        nn_copy(nn_from(call->gradient[Y], b * count, bf16), count * nn_width(bf16),
-                nn_from(dx, place(call->shape, b), bf16));
+        nn_copy(nn_from(call->gradient[Y], b * count, type), count * nn_width(type),
+                nn_from(dx, place(call->shape, b), type));
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
-static struct nn_cuda_slice job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_slice job_of(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
-    return (struct nn_cuda_slice){.bf16 = bf16,
+    return (struct nn_cuda_slice){.type = type,
                                   .b = size[B],
                                   .t = size[T],
                                   .d = size[D],
@@ -74,7 +74,7 @@ const struct nn_operator nn_slice = {
                {"medium", .size = {4, 257, 1280, 256}, .setting = {1}}},
     NN_PLAIN,
     .flops = flops,
-    NN_BOTH_VERSIONS(NULL, NULL, "bb", "bb"),
+    NN_EACH_VERSION(NULL, NULL, "bb", "bb"),
 };
 
 #else

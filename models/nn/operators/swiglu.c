@@ -11,27 +11,28 @@ enum { N };
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
 
-NN_LOOPS units_loops(bool bf16, const void *gate, const void *up, size_t n, void *restrict y)
+NN_LOOPS units_loops(enum nn_type type, const void *gate, const void *up, size_t n,
+                     void *restrict y)
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        float g = nn_get(gate, i, bf16);
-        nn_put(y, i, g / (1 + nn_exp(-g)) * nn_get(up, i, bf16), bf16);
+        float g = nn_get(gate, i, type);
+        nn_put(y, i, g / (1 + nn_exp(-g)) * nn_get(up, i, type), type);
     }
 }
 NN_TYPED_KERNEL(units, (const void *gate, const void *up, size_t n, void *y), (gate, up, n, y))
 
-NN_LOOPS slopes_loops(bool bf16, const void *gate, const void *up, const void *dy, size_t n,
+NN_LOOPS slopes_loops(enum nn_type type, const void *gate, const void *up, const void *dy, size_t n,
                       void *restrict dgate, void *restrict dup)
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        float g = nn_get(gate, i, bf16), d = nn_get(dy, i, bf16);
+        float g = nn_get(gate, i, type), d = nn_get(dy, i, type);
         float s = 1 / (1 + nn_exp(-g));
         if (dgate != NULL)
-            nn_put(dgate, i, d * nn_get(up, i, bf16) * (s * (1 + g * (1 - s))), bf16);
+            nn_put(dgate, i, d * nn_get(up, i, type) * (s * (1 + g * (1 - s))), type);
         if (dup != NULL)
-            nn_put(dup, i, d * (g * s), bf16);
+            nn_put(dup, i, d * (g * s), type);
     }
 }
 NN_TYPED_KERNEL(slopes,
@@ -39,39 +40,39 @@ NN_TYPED_KERNEL(slopes,
                  void *dup),
                 (gate, up, dy, n, dgate, dup))
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
-    units_kernel *kernel = best_units(bf16);
+    units_kernel *kernel = best_units(type);
     size_t n = call->shape->size[N];
     NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
-                    kernel(nn_from(call->value[GATE], at, bf16), nn_from(call->value[UP], at, bf16),
-                           nn_least(NN_CHUNK, n - at), nn_from(call->value[Y], at, bf16)));
+                    kernel(nn_from(call->value[GATE], at, type), nn_from(call->value[UP], at, type),
+                           nn_least(NN_CHUNK, n - at), nn_from(call->value[Y], at, type)));
     return YP_OK;
 }
 
-static void *part(void *array, size_t at, bool bf16)
+static void *part(void *array, size_t at, enum nn_type type)
 {
-    return array != NULL ? nn_from(array, at, bf16) : NULL;
+    return array != NULL ? nn_from(array, at, type) : NULL;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
-    slopes_kernel *kernel = best_slopes(bf16);
+    slopes_kernel *kernel = best_slopes(type);
     size_t n = call->shape->size[N];
     NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
-                    kernel(nn_from(call->value[GATE], at, bf16), nn_from(call->value[UP], at, bf16),
-                           nn_from(call->gradient[Y], at, bf16), nn_least(NN_CHUNK, n - at),
-                           part(call->gradient[GATE], at, bf16),
-                           part(call->gradient[UP], at, bf16)));
+                    kernel(nn_from(call->value[GATE], at, type), nn_from(call->value[UP], at, type),
+                           nn_from(call->gradient[Y], at, type), nn_least(NN_CHUNK, n - at),
+                           part(call->gradient[GATE], at, type),
+                           part(call->gradient[UP], at, type)));
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
-static struct nn_cuda_swiglu job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_swiglu job_of(const struct nn_call *call, enum nn_type type)
 {
     return (struct nn_cuda_swiglu){
-        call->shape->size[N], bf16,           call->value[GATE],    call->value[UP],
+        call->shape->size[N], type,           call->value[GATE],    call->value[UP],
         call->gradient[Y],    call->value[Y], call->gradient[GATE], call->gradient[UP]};
 }
 
@@ -91,7 +92,7 @@ const struct nn_operator nn_swiglu = {
     NN_LINE_SHAPES(0),
     NN_PLAIN,
     .flops = flops,
-    NN_BOTH_VERSIONS(NULL, NULL, "bbb", "bbb"),
+    NN_EACH_VERSION(NULL, NULL, "bbb", "bbb"),
 };
 
 #else

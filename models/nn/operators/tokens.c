@@ -12,38 +12,39 @@ enum { B, T, D, P };
 #include "models/nn/types.h"
 
 /* y = x + position; x is a row of images or, where it is the first one, of floats. */
-NN_LOOPS row_loops(bool bf16, const void *x, const float *first, const float *position, size_t n,
-                   void *restrict y)
+NN_LOOPS row_loops(enum nn_type type, const void *x, const float *first, const float *position,
+                   size_t n, void *restrict y)
 {
     for (size_t i = 0; i < n; i++)
-        nn_put(y, i, (first != NULL ? first[i] : nn_get(x, i, bf16)) + position[i], bf16);
+        nn_put(y, i, (first != NULL ? first[i] : nn_get(x, i, type)) + position[i], type);
 }
 NN_TYPED_KERNEL(row, (const void *x, const float *first, const float *position, size_t n, void *y),
                 (x, first, position, n, y))
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t t = call->shape->size[T], d = call->shape->size[D],
                  rows = call->shape->size[B] * t;
     const float *first = call->value[FIRST], *position = call->value[POSITION];
-    row_kernel *row = best_row(bf16);
+    row_kernel *row = best_row(type);
     NN_PARALLEL_FOR(rows * d > NN_FEW * NN_CHUNK, i, rows, 1, {
         const size_t from = i % t > 0 ? i / t * (t - 1) + i % t - 1 : 0;
-        row(nn_from(call->value[X], from * d, bf16), i % t == 0 ? first : NULL,
-            position + i % t * d, d, nn_from(call->value[Y], i * d, bf16));
+        row(nn_from(call->value[X], from * d, type), i % t == 0 ? first : NULL,
+            position + i % t * d, d, nn_from(call->value[Y], i * d, type));
     });
     return YP_OK;
 }
 
 /* The sums over images of row k of dy. */
-static void row_sums(const struct nn_call *call, bool bf16, size_t k, float *first, float *position)
+static void row_sums(const struct nn_call *call, enum nn_type type, size_t k, float *first,
+                     float *position)
 {
     const size_t b = call->shape->size[B], t = call->shape->size[T], d = call->shape->size[D];
     const void *dy = call->gradient[Y];
     for (size_t c = 0; c < d; c++) {
         double sum = 0;
         for (size_t i = 0; i < b; i++)
-            sum += (double)nn_get(dy, (i * t + k) * d + c, bf16);
+            sum += (double)nn_get(dy, (i * t + k) * d + c, type);
         if (k == 0 && first != NULL)
             first[c] = (float)(sum + (nn_adds(call, FIRST) ? (double)first[c] : 0));
         if (position != NULL)
@@ -52,24 +53,24 @@ static void row_sums(const struct nn_call *call, bool bf16, size_t k, float *fir
     }
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t b = call->shape->size[B], t = call->shape->size[T], d = call->shape->size[D];
     const size_t count = (t - 1) * d;
     for (size_t i = 0; i < b && call->gradient[X] != NULL; i++)
-        nn_copy(nn_from(call->gradient[Y], (i * t + 1) * d, bf16), count * nn_width(bf16),
-                nn_from(call->gradient[X], i * count, bf16));
+        nn_copy(nn_from(call->gradient[Y], (i * t + 1) * d, type), count * nn_width(type),
+                nn_from(call->gradient[X], i * count, type));
     NN_PARALLEL_FOR(b * t * d > NN_FEW * NN_CHUNK, k, t, 1,
-                    row_sums(call, bf16, k, call->gradient[FIRST], call->gradient[POSITION]));
+                    row_sums(call, type, k, call->gradient[FIRST], call->gradient[POSITION]));
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
-static struct nn_cuda_tokens job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_tokens job_of(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
-    return (struct nn_cuda_tokens){.bf16 = bf16,
+    return (struct nn_cuda_tokens){.type = type,
                                    .b = size[B],
                                    .t = size[T],
                                    .d = size[D],
@@ -106,7 +107,7 @@ const struct nn_operator nn_tokens = {
                {"medium", .size = {4, 257, 1280, 256}}},
     NN_PLAIN,
     .flops = flops,
-    NN_BOTH_VERSIONS(NULL, NULL, "bffb", "bffb"),
+    NN_EACH_VERSION(NULL, NULL, "bffb", "bffb"),
 };
 
 #else

@@ -24,9 +24,9 @@ static size_t room(const struct nn_shape *shape)
     return 3 * shape->size[K] + 4 * shape->size[T];
 }
 
-static struct nn_cuda_mixture job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_mixture job_of(const struct nn_call *call, enum nn_type type)
 {
-    struct nn_cuda_mixture job = nn_cuda_mixture_of(call, bf16, room(call->shape));
+    struct nn_cuda_mixture job = nn_cuda_mixture_of(call, type, room(call->shape));
     job.add_dtarget = nn_adds(call, TARGET);
     job.target = call->value[TARGET];
     job.dtarget = call->gradient[TARGET];
@@ -39,9 +39,9 @@ static struct nn_cuda_mixture job_of(const struct nn_call *call, bool bf16)
 
 NN_MIXTURE_WORKS
 
-static enum yp_status run(const struct nn_call *call, bool bf16, bool back)
+static enum yp_status run(const struct nn_call *call, enum nn_type type, bool back)
 {
-    const struct nn_cuda_mixture job = job_of(call, bf16);
+    const struct nn_cuda_mixture job = job_of(call, type);
     NN_PARALLEL_FOR(job.n * job.k * job.t > NN_CHUNK / 4, i, job.n, 1, terms_f32(&job, i, back));
     return YP_OK;
 }
@@ -70,7 +70,7 @@ const struct nn_operator nn_trajectory_terms = {
     NN_PLAIN,
     .plain_work = plain_work,
     .flops = flops,
-    NN_BOTH_VERSIONS(work, work, "fbff", "fbff"),
+    NN_EACH_VERSION(work, work, "fbff", "fbff"),
 };
 
 #else

@@ -14,10 +14,10 @@ enum { B, H, W, P, Q, R, S, C, K };
 #include "models/nn/plain.h"
 
 /* y is the image, x the grid. */
-static struct nn_patches patches_of(const struct nn_shape *shape, bool bf16)
+static struct nn_patches patches_of(const struct nn_shape *shape, enum nn_type type)
 {
     struct nn_patches patches = nn_patches_of(shape, shape->size[K], shape->size[C]);
-    patches.bf16 = bf16;
+    patches.type = type;
     return patches;
 }
 
@@ -31,29 +31,29 @@ static size_t plain_work(const struct nn_shape *shape)
     return nn_activated_bytes(shape, count(shape));
 }
 
-static size_t work_in(const struct nn_shape *shape, bool bf16)
+static size_t work_in(const struct nn_shape *shape, enum nn_type type)
 {
-    const struct nn_patches patches = patches_of(shape, bf16);
-    return (bf16 ? 0 : plain_work(shape)) +
+    const struct nn_patches patches = patches_of(shape, type);
+    return (nn_16_bits(type) ? 0 : plain_work(shape)) +
            nn_most(nn_columns_bytes(patches.b * patches.h * patches.w, patches.c),
                    nn_patches_bytes(&patches));
 }
 
-NN_BOTH_WORKS
+NN_EACH_WORK
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
-    const struct nn_patches patches = patches_of(call->shape, bf16);
+    const struct nn_patches patches = patches_of(call->shape, type);
     const enum yp_status status =
         nn_patches_to_image(&patches, call->value[X], call->value[WEIGHTS], call->value[BIAS],
                             false, call->value[Y], call->work);
-    nn_activate(patches.activation, call->value[Y], bf16, count(call->shape));
+    nn_activate(patches.activation, call->value[Y], type, count(call->shape));
     return status;
 }
 
-static enum yp_status sums_vjp(const struct nn_call *call, bool bf16)
+static enum yp_status sums_vjp(const struct nn_call *call, enum nn_type type)
 {
-    const struct nn_patches patches = patches_of(call->shape, bf16);
+    const struct nn_patches patches = patches_of(call->shape, type);
     const void *dy = call->gradient[Y];
     enum yp_status status = YP_OK;
     if (call->gradient[X] != NULL)
@@ -63,16 +63,16 @@ static enum yp_status sums_vjp(const struct nn_call *call, bool bf16)
         status = nn_patches_to_weights(&patches, dy, call->value[X], nn_adds(call, WEIGHTS),
                                        call->gradient[WEIGHTS], call->work);
     if (status == YP_OK)
-        nn_bias_vjp(call, BIAS, dy, bf16, patches.b * patches.h * patches.w, patches.c, call->work);
+        nn_bias_vjp(call, BIAS, dy, type, patches.b * patches.h * patches.w, patches.c, call->work);
     return status;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
-    return nn_activated_vjp(call, Y, bf16, count(call->shape), forward_in, sums_vjp);
+    return nn_activated_vjp(call, Y, type, count(call->shape), forward_in, sums_vjp);
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
 NN_ON_CUDA_OF(nn_cuda_transposed_convolution, nn_cuda_transposed_convolution_vjp)
 
@@ -102,11 +102,16 @@ const struct nn_operator nn_transposed_convolution = {
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
                   .types = "bbfb", .gradients = "bffb", .arithmetic = YP_BF16},
+                 {NN_FP16, "cpu", .forward = forward_fp16, .vjp = vjp_fp16, .work = work_fp16,
+                  .types = "bbfb", .gradients = "bffb"},
                  {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda,
                   .work = nn_cuda_transposed_convolution_work},
                  {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
                   .work = nn_cuda_transposed_convolution_work, .types = "bbfb", .gradients = "bffb",
-                  .arithmetic = YP_BF16}},
+                  .arithmetic = YP_BF16},
+                 {NN_FP16, "cuda", .forward = forward_cuda_fp16, .vjp = vjp_cuda_fp16,
+                  .work = nn_cuda_transposed_convolution_work, .types = "bbfb", .gradients = "bffb",
+                  .arithmetic = YP_FP16}},
 };
 
 #else

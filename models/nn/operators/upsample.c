@@ -15,26 +15,27 @@ enum { CORNERS };
 #include "models/nn/types.h"
 
 /* y = (1 - t) low + t high, twice. */
-NN_LOOPS blend_loops(bool bf16, const void *const *corner, const float *share, size_t c,
+NN_LOOPS blend_loops(enum nn_type type, const void *const *corner, const float *share, size_t c,
                      void *restrict y)
 {
     for (size_t k = 0; k < c; k++)
         nn_put(y, k,
-               share[0] * nn_get(corner[0], k, bf16) + share[1] * nn_get(corner[1], k, bf16) +
-                   share[2] * nn_get(corner[2], k, bf16) + share[3] * nn_get(corner[3], k, bf16),
-               bf16);
+               share[0] * nn_get(corner[0], k, type) + share[1] * nn_get(corner[1], k, type) +
+                   share[2] * nn_get(corner[2], k, type) + share[3] * nn_get(corner[3], k, type),
+               type);
 }
 NN_TYPED_KERNEL(blend, (const void *const *corner, const float *share, size_t c, void *y),
                 (corner, share, c, y))
 
-NN_LOOPS add_loops(bool bf16, const void *dy, float share, size_t c, float *restrict sums)
+NN_LOOPS add_loops(enum nn_type type, const void *dy, float share, size_t c, float *restrict sums)
 {
     for (size_t k = 0; k < c; k++)
-        sums[k] += share * nn_get(dy, k, bf16);
+        sums[k] += share * nn_get(dy, k, type);
 }
 NN_TYPED_KERNEL(add, (const void *dy, float share, size_t c, float *sums), (dy, share, c, sums))
 
-static void forward_line(const struct nn_call *call, bool bf16, size_t line, blend_kernel *blend)
+static void forward_line(const struct nn_call *call, enum nn_type type, size_t line,
+                         blend_kernel *blend)
 {
     const size_t *size = call->shape->size, c = size[C];
     const bool corners = call->shape->setting[CORNERS] != 0;
@@ -47,72 +48,72 @@ static void forward_line(const struct nn_call *call, bool bf16, size_t line, ble
                              down * size[W] + right};
         const void *corner[4];
         for (int k = 0; k < 4; k++)
-            corner[k] = nn_from(call->value[X], image + at[k] * c, bf16);
+            corner[k] = nn_from(call->value[X], image + at[k] * c, type);
         const float share[] = {(1 - below) * (1 - beside), (1 - below) * beside,
                                below * (1 - beside), below * beside};
-        blend(corner, share, c, nn_from(call->value[Y], (line * size[Q] + j) * c, bf16));
+        blend(corner, share, c, nn_from(call->value[Y], (line * size[Q] + j) * c, type));
     }
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool bf16)
+static enum yp_status forward_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size, lines = size[B] * size[P];
-    blend_kernel *blend = best_blend(bf16);
+    blend_kernel *blend = best_blend(type);
     NN_PARALLEL_FOR(lines * size[Q] * size[C] > NN_FEW * NN_CHUNK, line, lines, 1,
-                    forward_line(call, bf16, line, blend));
+                    forward_line(call, type, line, blend));
     return YP_OK;
 }
 
-/* Sums in float, of gradients in bf16. */
-static size_t work_bf16(const struct nn_shape *shape)
+/* Sums in float, of gradients in 16 bits. */
+static size_t work_16(const struct nn_shape *shape)
 {
     const size_t *size = shape->size;
     return size[B] * size[H] * size[W] * size[C] * sizeof(float);
 }
 
 /* To one line of dx what the lines of dy that lie beside it have for it, in their order. */
-static void dx_line(const struct nn_call *call, bool bf16, size_t line, add_kernel *add)
+static void dx_line(const struct nn_call *call, enum nn_type type, size_t line, add_kernel *add)
 {
     const size_t *size = call->shape->size, c = size[C], at = line % size[H], width = size[W] * c;
     const bool corners = call->shape->setting[CORNERS] != 0;
-    void *dx = nn_from(call->gradient[X], line * width, bf16);
-    float *sums = bf16 ? (float *)call->work + line * width : dx;
+    void *dx = nn_from(call->gradient[X], line * width, type);
+    float *sums = nn_16_bits(type) ? (float *)call->work + line * width : dx;
     size_t up, down, left, right;
     if (!nn_adds(call, X))
         memset(sums, 0, width * sizeof *sums);
-    else if (bf16)
-        nn_widen(dx, width, sums);
+    else if (nn_16_bits(type))
+        nn_widen(dx, type, width, sums);
     for (size_t i = 0; i < size[P]; i++) {
         const float below = (float)nn_between(i, size[P], size[H], corners, &up, &down);
         const float of_line = (up == at ? 1 - below : 0) + (down == at ? below : 0);
         const size_t from = (line / size[H] * size[P] + i) * size[Q];
         for (size_t j = 0; j < size[Q] && of_line > 0; j++) {
-            const void *dy = nn_from(call->gradient[Y], (from + j) * c, bf16);
+            const void *dy = nn_from(call->gradient[Y], (from + j) * c, type);
             const float beside = (float)nn_between(j, size[Q], size[W], corners, &left, &right);
             add(dy, of_line * (1 - beside), c, sums + left * c);
             add(dy, of_line * beside, c, sums + right * c);
         }
     }
-    if (bf16)
-        nn_narrow(sums, width, dx);
+    if (nn_16_bits(type))
+        nn_narrow(sums, width, type, dx);
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
+static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
     const size_t lines = call->gradient[X] != NULL ? size[B] * size[H] : 0;
-    add_kernel *add = best_add(bf16);
+    add_kernel *add = best_add(type);
     NN_PARALLEL_FOR(lines * size[W] * size[C] > NN_FEW * NN_CHUNK, line, lines, 1,
-                    dx_line(call, bf16, line, add));
+                    dx_line(call, type, line, add));
     return YP_OK;
 }
 
-NN_BOTH_TYPES
+NN_EACH_TYPE
 
-static struct nn_cuda_upsample job_of(const struct nn_call *call, bool bf16)
+static struct nn_cuda_upsample job_of(const struct nn_call *call, enum nn_type type)
 {
     const size_t *size = call->shape->size;
-    return (struct nn_cuda_upsample){.bf16 = bf16,
+    return (struct nn_cuda_upsample){.type = type,
                                      .b = size[B],
                                      .h = size[H],
                                      .w = size[W],
@@ -149,10 +150,14 @@ const struct nn_operator nn_upsample = {
     NN_PLAIN,
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp},
-                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
+                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_16,
+                  .types = "bb", .gradients = "bb"},
+                 {NN_FP16, "cpu", .forward = forward_fp16, .vjp = vjp_fp16, .work = work_16,
                   .types = "bb", .gradients = "bb"},
                  {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda},
                  {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .types = "bb", .gradients = "bb"},
+                 {NN_FP16, "cuda", .forward = forward_cuda_fp16, .vjp = vjp_cuda_fp16,
                   .types = "bb", .gradients = "bb"}},
 };
 

@@ -1,15 +1,16 @@
 /* Weighed sums of rows that an index names. */
 #pragma once
 
-#include <stdbool.h>
+#include "models/nn/types.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
 enum { NN_ROW_COLUMNS = 64 }; /* that are summed at once, at most */
 
 struct nn_row_sum {
-    const void *x; /* rows of `stride` elements, of float or, if `bf16`, that */
-    bool bf16;
+    const void *x; /* rows of `stride` elements, of that type */
+    enum nn_type type;
     size_t stride;
     const int32_t *row;  /* of term k; NULL: k */
     const float *weight; /* of term k, of float alone; NULL: 1 */

@@ -378,7 +378,7 @@ static void tile_from_points(const struct pass *s, size_t first, size_t tile, si
                                            s->plan->out_step, wide, &end, &w);
     for (size_t i = 0; i < w.bottom && end.activation == NN_GELU; i++)
         for (size_t j = 0; j < w.right; j++)
-            nn_activate(end.activation, w.image + i * w.line + j * w.channels, false, wide);
+            nn_activate(end.activation, w.image + i * w.line + j * w.channels, NN_FLOAT, wide);
 }
 
 /* A block by one thread. */

@@ -98,7 +98,7 @@ static enum yp_status draw(const struct state *s, uint64_t purpose, size_t count
         ypi_random_normals(YPI_LEVEL_AUTO, (struct ypi_stream){s->work.seed, purpose}, at, some,
                            values);
         if (bf16)
-            nn_narrow(values, some, narrow);
+            nn_narrow(values, some, NN_BFLOAT16, narrow);
         status = yp_device_copy(s->work.device, (char *)to + at * element,
                                 bf16 ? (const void *)narrow : values, some * element);
     }

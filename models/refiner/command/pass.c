@@ -45,7 +45,7 @@ void ypi_refiner_put(const struct ypi_refiner_pass *p, const double *values, siz
     for (size_t i = 0; i < count && !p->wide; i++) {
         const float narrow = (float)values[i];
         if (p->work.precision == NN_BF16)
-            nn_narrow(&narrow, 1, (uint16_t *)to + i);
+            nn_narrow(&narrow, 1, NN_BFLOAT16, (uint16_t *)to + i);
         else
             ((float *)to)[i] = narrow;
     }
@@ -54,7 +54,7 @@ void ypi_refiner_put(const struct ypi_refiner_pass *p, const double *values, siz
 void ypi_refiner_get(const struct ypi_refiner_pass *p, const void *values, size_t count, void *to)
 {
     if (!p->wide && p->work.precision == NN_BF16)
-        nn_widen(values, count, to);
+        nn_widen(values, NN_BFLOAT16, count, to);
     else
         memcpy(to, values, count * element(p));
 }

@@ -10,7 +10,11 @@
 #include <omp.h>
 #include <stdlib.h>
 
-enum { GUARD = 64, SMALL = 256 /* of kinds: 8 bits, instead of what bit 0 says */ };
+enum {
+    GUARD = 64,
+    SMALL = 256, /* of kinds: 8 bits, instead of what bit 0 says */
+    HALF = 512   /* fp16 where bits 0 and 1 say bf16 */
+};
 
 struct problem {
     struct nn_gemm gemm;
@@ -38,8 +42,9 @@ static struct nn_matrix matrix(size_t rows, size_t columns, bool transposed, siz
 static struct problem problem_of(size_t m, size_t n, size_t k, unsigned kind)
 {
     struct ypi_seed seed = ypi_seed_of(m * 1000 + n, k, kind);
-    enum nn_type in = kind & SMALL ? NN_SINT8 : kind & 1 ? NN_BFLOAT16 : NN_FLOAT;
-    enum nn_type out = kind & 2 ? NN_BFLOAT16 : NN_FLOAT;
+    const enum nn_type narrow = kind & HALF ? NN_FLOAT16 : NN_BFLOAT16;
+    enum nn_type in = kind & SMALL ? NN_SINT8 : kind & 1 ? narrow : NN_FLOAT;
+    enum nn_type out = kind & 2 ? narrow : NN_FLOAT;
     unsigned wide = kind >> 6 & 3; /* one of the matrices: 1, 2 or 3 */
     struct problem p = {.a = malloc(m * k * sizeof(double)),
                         .b = malloc(k * n * sizeof(double)),
@@ -76,8 +81,10 @@ static void destroy(struct problem *p)
 static void check_result(const struct problem *p, const char *by, unsigned kind)
 {
     const struct nn_gemm *g = &p->gemm;
-    double worst = 0,
-           bound = (g->c.type == NN_BFLOAT16 ? 0x1p-8 : 0) + 0x1p-23 * (double)(g->k + 2);
+    double worst = 0, bound = (g->c.type == NN_BFLOAT16  ? 0x1p-8
+                               : g->c.type == NN_FLOAT16 ? 0x1p-11
+                                                         : 0) +
+                              0x1p-23 * (double)(g->k + 2);
     for (size_t i = 0; i < g->m; i++) {
         for (size_t j = 0; j < g->n; j++) {
             double got = (double)nn_load(g->c.at, g->c.type, i * g->c.stride + j);
@@ -105,9 +112,10 @@ static void run(struct problem *p)
 
 static void check(size_t m, size_t n, size_t k)
 {
-    for (unsigned kind = 0; kind < 2 * SMALL; kind++) {
-        if ((kind & SMALL) != 0 && (kind & 1) != 0)
-            continue;
+    for (unsigned kind = 0; kind < 2 * HALF; kind++) {
+        if (((kind & SMALL) != 0 && (kind & 1) != 0) ||
+            ((kind & HALF) != 0 && ((kind & 3) == 0 || (kind & SMALL) != 0)))
+            continue; /* sums of 8 bits are beyond fp16 */
         struct problem p = problem_of(m, n, k, kind), q = problem_of(m, n, k, kind);
         run(&p);
         check_result(&p, "alone", kind);
@@ -147,9 +155,9 @@ Test(nn_gemm, workspace_for_several_threads_does_for_one)
     static const size_t sizes[][3] = {
         {70, 300, 90}, {512, 512, 512}, {128, 768, 768}, {768, 128, 1024}, {4096, 512, 128}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        for (unsigned kind = 0; kind < 16; kind++) {
+        for (unsigned kind = 0; kind < 32; kind++) {
             struct nn_gemm gemm = {.m = sizes[i][0], .n = sizes[i][1], .k = sizes[i][2]};
-            enum nn_type type = kind & 1 ? NN_BFLOAT16 : NN_FLOAT;
+            enum nn_type type = kind & 16 ? NN_FLOAT16 : kind & 1 ? NN_BFLOAT16 : NN_FLOAT;
             gemm.a = (struct nn_matrix){NULL, type, kind & 2 ? gemm.m : gemm.k, (kind & 2) != 0};
             gemm.b = (struct nn_matrix){NULL, type, kind & 4 ? gemm.k : gemm.n, (kind & 4) != 0};
             gemm.c = (struct nn_matrix){NULL, NN_FLOAT, gemm.n, false};

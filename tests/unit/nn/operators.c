@@ -107,6 +107,14 @@ Test(nn_operators, fp16_is_rounded_to_the_nearest)
         float middle = (float)((value + next) / 2);
         float up = bits == 0x7bff ? INFINITY : (float)next,
               even = bits % 2 == 0 ? (float)value : up;
+        cr_assert_eq(nn_from_fp16((uint16_t)bits), (float)value, "%x", bits);
+        cr_assert_eq(nn_from_fp16((uint16_t)(bits | 0x8000U)), -(float)value, "-%x", bits);
+        cr_assert_eq(nn_to_fp16((float)value), bits, "%a", value);
+        cr_assert_eq(nn_from_fp16(nn_to_fp16(middle)), even, "%a", (double)middle);
+        cr_assert_eq(nn_to_fp16(nextafterf(middle, 0)), bits, "below %a", (double)middle);
+        cr_assert_eq(nn_to_fp16(nextafterf(middle, INFINITY)), bits + 1, "above %a",
+                     (double)middle);
+        cr_assert_eq(nn_to_fp16(-(float)value), bits | 0x8000U, "%a", -value);
         cr_assert_eq(nn_as_fp16((float)value), (float)value, "%a", value);
         cr_assert_eq(nn_as_fp16(middle), even, "%a", (double)middle);
         cr_assert_eq(nn_as_fp16(nextafterf(middle, 0)), (float)value, "below %a", (double)middle);
@@ -119,6 +127,12 @@ Test(nn_operators, fp16_is_rounded_to_the_nearest)
     nn_round_bf16(odd, 6, other);
     cr_expect(out[0] == 0 && isinf(out[1]) && isinf(out[2]) && isnan(out[3]) && signbit(out[4]) &&
               out[5] == 0);
+    for (int i = 0; i < 6; i++)
+        cr_expect(isnan(out[i]) ? isnan(nn_from_fp16(nn_to_fp16(odd[i])))
+                                : nn_from_fp16(nn_to_fp16(odd[i])) == out[i],
+                  "%g", (double)odd[i]);
+    cr_expect(nn_to_fp16(-0.0F) == 0x8000 && nn_to_fp16(-INFINITY) == 0xfc00 &&
+              isnan(nn_from_fp16(0x7c01)));
     cr_expect(other[0] == nn_from_bf16(nn_to_bf16(1e-30F)) && isinf(other[1]) && isnan(other[3]));
 }
 
