@@ -91,9 +91,11 @@ enum yp_status graph_check_options(const struct graph_options *o)
                               o->hidden, o->heads);
     if (status == YP_OK)
         status = check_rates(o);
-    if (status == YP_OK && o->precision != NN_FP32 && o->precision != NN_BF16)
-        status = yp_set_error(YP_INVALID, "graph_options.precision is %s: must be fp32 or bf16",
-                              nn_precision_name(o->precision));
+    if (status == YP_OK && o->precision != NN_FP32 && o->precision != NN_BF16 &&
+        o->precision != NN_FP16)
+        status =
+            yp_set_error(YP_INVALID, "graph_options.precision is %s: must be fp32, bf16 or fp16",
+                         nn_precision_name(o->precision));
     return status;
 }
 

@@ -38,7 +38,7 @@ struct graph_losses {
 struct graph_options {
     struct yp_device *device;
     const char *kind; /* "cpu" or "cuda", to plan for one that is not there; NULL: the device's */
-    enum nn_precision precision; /* NN_FP32 or NN_BF16 */
+    enum nn_precision precision; /* NN_FP32, NN_BF16 or NN_FP16 */
     bool oracle;                 /* in double by plain loops, see struct nn_model_options */
     bool plain;                  /* in float by plain loops */
 

@@ -11,7 +11,7 @@ struct graph_memory {
     size_t batch;       /* the graphs, on the device */
     size_t gradients;   /* as the weights */
     size_t optimiser;   /* AdamW's two moments */
-    size_t copies;      /* of weights in bf16, and as versions prepare them */
+    size_t copies;      /* of weights in 16 bits, and as versions prepare them */
     size_t activations; /* that wait for the backward pass */
     size_t transients;  /* other activations and gradients of them, workspace of operators, gaps */
     size_t host;        /* the description, and parts of the loss, on the CPU */

@@ -1,5 +1,5 @@
 /* Training steps of the graph trajectory model from files of plays: what a cache of graphs, and
- * products in bf16, gain of the whole step. A step is that of the benchmark it is compared with: 12
+ * 16 bits, gain of the whole step. A step is that of the benchmark it is compared with: 12
  * batches of 16 graphs whose gradients are added, then one update. And the stages of shorter steps,
  * with batches made ahead by workers. */
 #include "suites/graph_tracks.h"
@@ -147,8 +147,9 @@ static void run(struct yp_case *t, const char *size, size_t samples)
 {
     struct epoch e;
     enum yp_status status = YP_OK;
-    epoch_open(&e, t, size, strcmp(yp_string(t, "precision"), "bf16") == 0 ? NN_BF16 : NN_FP32,
-               BATCH);
+    enum nn_precision precision;
+    yp_require(t, nn_precision_from_name(yp_string(t, "precision"), &precision), "no precision");
+    epoch_open(&e, t, size, precision, BATCH);
     yp_measure (t, "step", .items = BATCH * ACCUMULATE, .unit = "graphs", .warmup = 1,
                 .samples = samples)
         status = status == YP_OK ? step(&e) : status;
@@ -162,7 +163,7 @@ static void run(struct yp_case *t, const char *size, size_t samples)
     graph_data_destroy(e.data);
 }
 
-/* Parsing for each graph, as the reference does, in one precision: it is the same in both. */
+/* Parsing for each graph, as the reference does, in one precision: it is the same in all. */
 static bool is_measured(const struct yp_case *t)
 {
     return strcmp(yp_string(t, "from"), "disk") == 0 ||
@@ -171,7 +172,7 @@ static bool is_measured(const struct yp_case *t)
 
 #define AXES \
     .axes = YP_AXES(yp_axis_string("from", "parsed each", "parsed once", "memory", "disk"), \
-                    yp_axis_string("precision", "fp32", "bf16")), \
+                    yp_axis_string("precision", "fp32", "bf16", "fp16")), \
     .filter = is_measured
 
 YP_TEST(graph_epoch, base, .tags = "perf medium", .timeout = 900, AXES)

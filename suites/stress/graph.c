@@ -86,6 +86,11 @@ struct trial {
     enum yp_status status;
 };
 
+static enum nn_type type_of(enum nn_precision precision)
+{
+    return precision == NN_BF16 ? NN_BFLOAT16 : precision == NN_FP16 ? NN_FLOAT16 : NN_FLOAT;
+}
+
 static void trial_open(struct trial *s, struct yp_case *t, const struct graph_options *o)
 {
     *s = (struct trial){.o = *o, .graph = graph_create(o)};
@@ -101,8 +106,8 @@ static void trial_open(struct trial *s, struct yp_case *t, const struct graph_op
     ypi_random_normals(YPI_LEVEL_AUTO, noise, 0, s->parameters, bell);
     for (size_t i = 0; i < s->parameters; i++) {
         start[i] += 0.1F * bell[i];
-        if (o->plain && o->precision == NN_BF16)
-            start[i] = nn_round((double)start[i], NN_BFLOAT16);
+        if (o->plain)
+            start[i] = nn_round((double)start[i], type_of(o->precision));
         wide[i] = (double)start[i];
     }
     s->x = o->device == yp_device_cpu() ? yp_alloc_host(t, bytes) : yp_alloc(t, bytes);
@@ -135,6 +140,12 @@ struct outcome {
     struct graph_loss loss;
 };
 
+/* Of the loss: in fp16, where gradients below 2^-14 lose bits, as in training. */
+static double scale_of(const struct graph_options *o)
+{
+    return o->precision == NN_FP16 && !o->oracle ? 1024 : 1;
+}
+
 /* Of a pass over a batch, with a model of these options. */
 static struct outcome outcome_of(struct yp_case *t, const struct graph_options *o,
                                  const struct graph_batch *batch, struct graph_use use)
@@ -147,7 +158,8 @@ static struct outcome outcome_of(struct yp_case *t, const struct graph_options *
     out.result = yp_alloc_host(t, out.results * sizeof *out.result);
     out.gradient = yp_alloc_host(t, s.parameters * sizeof *out.gradient);
     yp_ok(t, graph_load(s.graph, batch, use));
-    yp_ok(t, graph_pass(s.graph, s.x, 1, use.gradient ? s.gradient : NULL, NN_MODEL_COPY));
+    const double scale = scale_of(o);
+    yp_ok(t, graph_pass(s.graph, s.x, scale, use.gradient ? s.gradient : NULL, NN_MODEL_COPY));
     yp_ok(t, graph_read_loss(s.graph, &out.loss));
     yp_ok(t, graph_read(s.graph, (struct graph_result){out.result, out.result + numbers,
                                                        out.result + numbers + logits}));
@@ -157,7 +169,7 @@ static struct outcome outcome_of(struct yp_case *t, const struct graph_options *
         float *got = yp_alloc_host(t, s.parameters * sizeof *got);
         yp_ok(t, yp_device_copy(o->device, got, s.gradient, s.parameters * sizeof *got));
         for (size_t i = 0; i < s.parameters; i++)
-            out.gradient[i] = (double)got[i];
+            out.gradient[i] = (double)got[i] / scale;
     }
     graph_destroy(s.graph);
     return out;
@@ -241,9 +253,10 @@ YP_TEST(graph, precision_at_size, .tags = "stress medium", .parallel = true, .de
     yp_value(t, "loss error", fast.loss);
 }
 
-/* Beside plain loops in float whose parameters alone are rounded to bf16: fast ones round every
+/* Beside plain loops in float whose parameters alone are rounded to 16 bits: fast ones round every
  * result, too. */
-YP_TEST(graph, bf16, .tags = "stress small", .parallel = true, .devices = "cpu cuda",
+YP_TEST(graph, rounded, .tags = "stress small", .parallel = true, .devices = "cpu cuda",
+        .axes = YP_AXES(yp_axis_string("precision", "bf16", "fp16")),
         .budgets = YP_BUDGETS(yp_max_value("results to rounded", 2),
                               yp_max_value("gradient to rounded", 2),
                               yp_max_value("loss to rounded", 2)))
@@ -251,10 +264,11 @@ YP_TEST(graph, bf16, .tags = "stress small", .parallel = true, .devices = "cpu c
     struct errors fast, rounded;
     struct graph_options o = little(t);
     o.hidden = 36, o.heads = 3, o.layers = 3, o.future = 10;
-    o.precision = NN_BF16;
+    yp_expect(t, nn_precision_from_name(yp_string(t, "precision"), &o.precision), "no precision");
     measure_errors(t, o, &fast, &rounded);
     yp_value(t, "results to rounded", fast.results / rounded.results);
     yp_value(t, "gradient to rounded", fast.gradient / rounded.gradient);
+    yp_value(t, "gradient error", fast.gradient);
     /* One number may be right by luck: it is held to that of the results. */
     yp_value(t, "loss to rounded", fast.loss / fmax(rounded.loss, rounded.results));
 }

@@ -64,6 +64,17 @@ static struct train_config little_config(struct yp_case *t)
     return config;
 }
 
+/* In fp16 the loss is scaled. This scale is too large for every gradient: the first steps are
+ * skipped until it is not, and as it soon doubles, later ones are skipped, too. */
+static void in_precision(const char *name, struct graph_options *o, struct train_config *config)
+{
+    nn_precision_from_name(name, &o->precision);
+    if (o->precision == NN_FP16)
+        config->scaling =
+            (struct train_scaling){.initial = 0x1p17, .growth = 2, .backoff = 0.5, .interval = 2};
+    config->max_skipped = 0;
+}
+
 /* -- what must not change a run ---------------------------------------------------------------- */
 
 /* The parameters after so many steps of SGD, on graphs that all have as many nodes that count. */
@@ -106,12 +117,16 @@ YP_TEST(graph_train, accumulates, .tags = "stress small", .parallel = true,
     yp_value(t, "difference", sqrt(off / gone));
 }
 
-/* A run that stops within an epoch and goes on from its checkpoint has the same bits. */
-YP_TEST(graph_train, resumes, .tags = "stress small", .parallel = true)
+/* A run that stops within an epoch and goes on from its checkpoint has the same bits, scale and
+ * skipped steps. */
+YP_TEST(graph_train, resumes, .tags = "stress small", .parallel = true,
+        .axes = YP_AXES(yp_axis_string("precision", "fp32", "fp16")))
 {
-    const struct graph_options o = small_model(t);
-    const struct train_config config = little_config(t);
+    struct graph_options o = small_model(t);
+    struct train_config config = little_config(t);
+    struct train_state left, straight, resumed;
     char checkpoint[4096];
+    in_precision(yp_string(t, "precision"), &o, &config);
     snprintf(checkpoint, sizeof checkpoint, "%s/graph.checkpoint", yp_tmp_path(t));
     struct run whole, stopped;
     run_open(&whole, t, &o, &config, 6);
@@ -119,11 +134,20 @@ YP_TEST(graph_train, resumes, .tags = "stress small", .parallel = true)
     run_open(&stopped, t, &o, &config, 6);
     yp_ok(t, train_run(stopped.train, 3));
     yp_ok(t, train_save(stopped.train, checkpoint));
+    train_state(stopped.train, &left);
     run_close(&stopped);
     run_open(&stopped, t, &o, &config, 6);
     yp_ok(t, train_run(stopped.train, 1)); /* what a trainer did before is not to matter */
     yp_ok(t, train_resume(stopped.train, checkpoint));
     yp_ok(t, train_run(stopped.train, 0));
+    train_state(whole.train, &straight);
+    train_state(stopped.train, &resumed);
+    const bool scaled = o.precision == NN_FP16;
+    yp_expect(t, (left.skipped > 0) == scaled && (straight.skipped > left.skipped) == scaled,
+              "%d steps skipped before, %d in all", (int)left.skipped, (int)straight.skipped);
+    yp_expect(t, resumed.scale == straight.scale && resumed.skipped == straight.skipped,
+              "scale %g, %d skipped; straight %g, %d", resumed.scale, (int)resumed.skipped,
+              straight.scale, (int)straight.skipped);
     const size_t bytes = whole.objective.parameters * sizeof(float);
     yp_expect(t, memcmp(train_parameters(whole.train), train_parameters(stopped.train), bytes) == 0,
               "parameters differ");
@@ -131,6 +155,94 @@ YP_TEST(graph_train, resumes, .tags = "stress small", .parallel = true)
               "averages differ");
     run_close(&whole);
     run_close(&stopped);
+}
+
+/* -- 16 bits ------------------------------------------------------------------------------------
+ */
+
+struct scales {
+    struct yp_case *t;
+    double expected; /* scale of the next step */
+    int skipped, made;
+};
+
+/* Without growth the scale is halved by every step that is skipped, and by none that is made. */
+static bool watch_scale(void *arg, const struct train_event *event)
+{
+    struct scales *s = arg;
+    if (event->kind != TRAIN_STEP)
+        return true;
+    yp_expect(s->t, event->scale == s->expected, "step %d has the scale %g, not %g",
+              s->skipped + s->made, event->scale, s->expected);
+    yp_expect(s->t, event->skipped != isfinite(event->norm), "a gradient of norm %g is%s used",
+              event->norm, event->skipped ? " not" : "");
+    s->expected *= event->skipped ? 0.5 : 1;
+    s->skipped += event->skipped;
+    s->made += !event->skipped;
+    return true;
+}
+
+/* A gradient that overflows changes nothing but the scale. */
+YP_TEST(graph_train, overflows, .tags = "stress small", .parallel = true)
+{
+    struct scales s = {.t = t, .expected = 0x1p17};
+    struct graph_options o = small_model(t);
+    struct train_config config = little_config(t);
+    struct train_state state;
+    struct run r;
+    in_precision("fp16", &o, &config);
+    config.scaling.interval = 1000;
+    config.watch = watch_scale;
+    config.watch_arg = &s;
+    run_open(&r, t, &o, &config, 6);
+    yp_ok(t, train_run(r.train, 1));
+    train_state(r.train, &state);
+    yp_expect(t, state.skipped == 1 && state.step == 0 && state.scale == 0x1p16,
+              "%d skipped, scale %g", (int)state.skipped, state.scale);
+    yp_expect(t,
+              memcmp(train_parameters(r.train), graph_trainee_start(r.trainee),
+                     r.objective.parameters * sizeof(float)) == 0,
+              "parameters have changed");
+    yp_ok(t, train_run(r.train, 0));
+    train_state(r.train, &state);
+    yp_expect(t, s.made > s.skipped && (int)state.step == s.made && (int)state.skipped == s.skipped,
+              "%d made, %d skipped", s.made, s.skipped);
+    run_close(&r);
+}
+
+/* How far the loss of plays that are not trained on falls: with the scale of each precision in
+ * training, beside float's. */
+static double fallen(struct yp_case *t, const char *precision)
+{
+    struct graph_options o = small_model(t);
+    struct train_config config = little_config(t);
+    struct train_state state;
+    struct run r;
+    double before, after;
+    in_precision(precision, &o, &config);
+    config.scaling.interval = 2000;
+    config.scaling.initial = o.precision == NN_FP16 ? train_scaling_defaults().initial : 0;
+    config.adamw.lr = 2e-3;
+    run_open(&r, t, &o, &config, 16);
+    const struct train_items items = train_part_items(r.train, TRAIN_VALIDATION);
+    yp_ok(t, train_judge(r.train, items, graph_trainee_start(r.trainee), &before, NULL));
+    yp_ok(t, train_run(r.train, 0));
+    yp_ok(t, train_judge(r.train, items, train_average(r.train), &after, NULL));
+    train_state(r.train, &state);
+    yp_expect(t, state.skipped <= 2, "%d steps are skipped", (int)state.skipped);
+    run_close(&r);
+    return before - after;
+}
+
+YP_TEST(graph_train, rounded_learns, .tags = "stress small slow", .parallel = true,
+        .axes = YP_AXES(yp_axis_string("precision", "bf16", "fp16")),
+        .budgets = YP_BUDGETS(yp_min_value("fp32's fall", 1), yp_min_value("beside fp32", 0.99),
+                              yp_max_value("beside fp32", 1.01)))
+{
+    const double plain = fallen(t, "fp32"), rounded = fallen(t, yp_string(t, "precision"));
+    yp_value(t, "fp32's fall", plain);
+    yp_value(t, "beside fp32", rounded / plain);
+    yp_expect(t, rounded != plain, "nothing is rounded");
 }
 
 /* -- learning ---------------------------------------------------------------------------------- */

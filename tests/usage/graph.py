@@ -189,7 +189,7 @@ def check_npz(tap, program, folder):
 
 def check_seeds(tap, program, folder):
     outs, found = [], []
-    for i, more in enumerate(([], [], ["--seed", "1"], ["--double"], ["--precision", "bf16"])):
+    for i, more in enumerate(([], [], ["--seed", "1"], ["--double"], ["--precision", "bf16"], ["--precision", "fp16"])):
         path = os.path.join(folder, f"seed{i}.safetensors")
         done = run(program, "graph", *SMALL, "--graphs", GRAPHS, *more, "--gradients", "--dump", path)
         tap.check(done.code == 0, f"weights to start from {more}", done)
@@ -197,10 +197,10 @@ def check_seeds(tap, program, folder):
         with open(path, "rb") as file:
             outs.append(file.read())
     tap.check(outs[0] == outs[1] != outs[2], "are of the seed alone")
-    for i, bound in ((0, 1e-5), (4, 0.1)):
+    for i, name, bound in ((0, "float", 1e-5), (4, "bf16", 0.1), (5, "fp16", 0.1)):
         errors = together(found[i], found[3]), off("mixture", found[i], found[3])
-        tap.check(max(errors) < bound, f"{'bf16' if i else 'float'} is near double", errors)
-        print(f"# {'bf16' if i else 'float'}: gradients and mixture are off by {errors[0]:.2e} and {errors[1]:.2e}")
+        tap.check(max(errors) < bound, f"{name} is near double", errors)
+        print(f"# {name}: gradients and mixture are off by {errors[0]:.2e} and {errors[1]:.2e}")
 
 
 # -- training --
@@ -323,6 +323,17 @@ def check_training(tap, program, folder):
     with open(log, encoding="utf-8") as file:
         kinds = [line.split(",")[0] for line in file]
     tap.equal((kinds[0], kinds.count("epoch")), ("kind", 4), "a log with each epoch once")
+    done = train("--epochs", "3", "--lr", "0.01", "--precision", "fp16", "--log", log)
+    with open(log, encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    steps = [row for row in rows if row["kind"] == "step"]
+    skipped = sum(int(row["skipped"]) for row in steps)
+    last = f", scale {65536 >> skipped}, {skipped} step{'' if skipped == 1 else 's'} skipped; "
+    tap.check(done.code == 0 and last in done.out.splitlines()[-1] and float(steps[0]["scale"]) == 65536,
+              "fp16: the scale and the skipped steps are told and logged", (done, last))
+    narrow = losses(done)
+    tap.check(0 < abs(narrow[0] / found[0] - 1) < 1e-3 and narrow[3] < 0.8 * narrow[0], "fp16: the loss falls",
+              (narrow, found))
     for cache in ("memory", "disk", "disk"):
         done = train("--epochs", "3", "--lr", "0.01", "--cache", cache, "--quiet")
         tap.check(done.code == 0 and done.out == "" and saved() == straight, f"--cache {cache}: the same weights", done)
@@ -378,7 +389,7 @@ def check_refused(tap, program, folder):
     refused(["plan", "--heads", "7"], USAGE, "graph_options.hidden is 64, heads 7: hidden must be even and a multiple")
     refused(["plan", "--features", "10"], USAGE, "features is 10")
     refused(["plan", "--batch", "0"], USAGE, "--batch")
-    refused(["plan", "--precision", "fp8"], USAGE, "one of: fp32 bf16")
+    refused(["plan", "--precision", "fp8"], USAGE, "one of: fp32 bf16 fp16")
     refused(["plan", "--coverage", "-1"], USAGE, "--coverage")
     refused(["plan", "--graphs", path], USAGE, "--graphs is no option of yieldpoint graph plan")
     refused(["plan", "--cosine-warmup", "3"], USAGE, "--cosine-warmup is no option of yieldpoint graph plan")

@@ -14,7 +14,7 @@ static const struct kind {
     {"batch", "the graphs", offsetof(struct graph_memory, batch)},
     {"gradients", "in float", offsetof(struct graph_memory, gradients)},
     {"optimiser", "AdamW's moments", offsetof(struct graph_memory, optimiser)},
-    {"copies", "of weights in bf16, and as kernels take them",
+    {"copies", "of weights in 16 bits, and as kernels take them",
      offsetof(struct graph_memory, copies)},
     {"activations", "kept for the backward pass", offsetof(struct graph_memory, activations)},
     {"transients", "other activations, their gradients, workspace",

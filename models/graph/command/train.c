@@ -86,7 +86,19 @@ static enum yp_status read_batch(void *arg, const uint32_t *index, size_t count,
 
 /* -- the trainer ------------------------------------------------------------------------------ */
 
-/* A loss that is not finite has all weights of its step so: there the training ends. */
+/* Of the loss in fp16. */
+static void print_scale(const struct training *t)
+{
+    struct train_state state;
+    if (t->o.precision != NN_FP16)
+        return;
+    train_state(t->train, &state);
+    printf(", scale %g, %" PRIu64 " step%s skipped", state.scale, state.skipped,
+           state.skipped == 1 ? "" : "s");
+}
+
+/* A loss that is not finite has all weights of its step so: there the training ends. In fp16 such a
+ * step is skipped. */
 static bool watch(void *arg, const struct train_event *event)
 {
     struct training *t = arg;
@@ -107,6 +119,7 @@ static bool watch(void *arg, const struct train_event *event)
     printf("validation %.6g%s", event->validation_loss, event->best ? " (best)" : "");
     for (size_t i = 0; i < t->objective.n_metrics && event->metrics != NULL; i++)
         printf(", %s %.4g", t->objective.metrics[i], event->metrics[i]);
+    print_scale(t);
     printf("; %s\n", seconds);
     fflush(stdout);
     return !t->diverged;
@@ -135,6 +148,8 @@ static enum yp_status open_trainer(struct training *t)
                                         .read = read_batch,
                                         .arg = t};
     struct train_config config = t->r->training;
+    if (t->o.precision == NN_FP16)
+        config.scaling.initial = train_scaling_defaults().initial;
     config.watch = watch;
     config.watch_arg = t;
     t->trainee = graph_trainee_create(&t->o, &source, config.batch, t->r->seed);

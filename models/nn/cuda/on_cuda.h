@@ -145,9 +145,8 @@ struct nn_cuda_mixture nn_cuda_mixture_of(const struct nn_call *call, enum nn_ty
         return shape->size[N] * room(shape) * sizeof(float); \
     }
 
-/* Its versions, from job_of() with enum nn_type type and from run() with enum nn_type type and
- * `back`, which is the pass; and its plain loops, from one that does number i of `count` of the
- * job. */
+/* Its versions, from job_of() and run(call, type, back), `back` being the pass; and its plain
+ * loops, from one that does number i of `count` of the job. */
 #define NN_MIXTURE_PASSES(op) \
     static enum yp_status forward_in(const struct nn_call *call, enum nn_type type) \
     { \
