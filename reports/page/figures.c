@@ -22,6 +22,20 @@ const char *ypi_page_bytes(const cJSON *object, const char *name)
     return isnan(value) ? "" : ypi_bytes_of(object, name);
 }
 
+void ypi_page_interval(struct ypi_text *out, const char *low, const char *high)
+{
+    const char *of_low = strchr(low, ' ');
+    const char *of_high = strchr(high, ' ');
+    bool same = of_low != NULL && of_high != NULL && strcmp(of_low, of_high) == 0;
+    if (!*low || !*high)
+        return;
+    if (same)
+        ypi_text_add(out, "%.*s\u2013", (int)(of_low - low), low);
+    else
+        ypi_text_add(out, "%s \u2013 ", low);
+    ypi_text_add(out, "%s", high);
+}
+
 void ypi_page_position(char out[3], double value, double least, double most)
 {
     static const char letters[] =

@@ -343,6 +343,8 @@
     [el('dt', {}, name), el('dd', {}, value)]));
   const environment = c => all.environment[c.i || 0] || ['', '', []];
   const reproduce = (c, unit) => (c.R || []).length === 3 ? c.R[0] + (c.R[1] === "'" ? `'${unit.id}'` : c.R[1] || unit.id) + c.R[2] : (c.R || [''])[0];
+  const unit = text => text.slice((text + ' ').indexOf(' '));
+  const interval = (low, high) => unit(low) && unit(low) === unit(high) ? low.slice(0, -unit(low).length) + '\u2013' + high : `${low} \u2013 ${high}`;
   const part = (title, ...children) => [el('h3', {}, title), children];
 
   function measurement(m, c) {
@@ -355,7 +357,7 @@
       m.s ? strip(m) : '',
       m.e ? grid(['p50', ...(m.q ? ['p90', 'p99', 'p99.9'].slice(0, m.q.length) : []), 'least', 'most', 'mean', 'sd', 'CV'],
         [[m.e[0], ...(m.q || []).map(q => q || 'too few'), ...m.d, m.v || '']], 'Latency') : '',
-      el('small', {}, `${m.l[0]} samples of ${m.l[1]} iterations after ${m.l[2]} to warm up; stopped by: ${m.l[3]}`),
+      el('small', {}, `${m.l[0]} samples of ${m.l[1]} iteration${m.l[1] === '1' ? '' : 's'} after ${m.l[2]} to warm up; stopped by: ${m.l[3]}`),
       m.p ? [el('h4', {}, 'phases'), phases(m.p)] : '',
       m.h ? [el('h4', {}, 'ceilings'), el('ul', {}, m.h.map(text => el('li', {}, text)))] : '',
       m.C ? [el('h4', {}, 'counters'), pairs(couples(m.C))] : '',
@@ -378,7 +380,7 @@
         ['allocations', `${k[5]} of ${k[4]} in all`], ['limit', k[6]],
         ...limits.map(b => ['predicted', `${b[1]} (${b[0]})`])])];
     }), c.q ? el('p', {}, `resident: peak ${c.q[0]}, ${c.q[1]} before setup${c.q[2] ? `; leaked: ${c.q[2]}` : ''}`) : '',
-    !c.K ? '' : new Set(c.K).size === 1 ? el('p', {}, `the same peak in all ${c.K.length} results of its past`)
+    !c.K || c.K.length < 2 ? '' : new Set(c.K).size === 1 ? el('p', {}, `the same peak in all ${c.K.length} results of its past`)
       : past('peak memory', c, c.K.map(text => [text, '', '']), []));
   }
 
@@ -399,7 +401,7 @@
       const x = v => 160 * Math.max(0, v) / most;
       return [el('b', { class: 'tag ' + (b[0] === 'met' ? 'passed' : b[0] === 'not met' ? 'failed' : 'undecided') }, b[0]),
         [b[1], [8, 9, 10].map(i => b[i] ? [el('br'), el('small', {}, (i === 8 ? 'ceiling of ' : i === 9 ? 'required: ' : 'baseline: ') + b[i])] : '')],
-        b[2], b[3] && b[4] ? `${b[3]} \u2013 ${b[4]}` : '', limit(b), b[6],
+        b[2], b[3] && b[4] ? interval(b[3], b[4]) : '', limit(b), b[6],
         isFinite(ends[0]) && isFinite(ends[3]) ? svg('svg', { width: 160, height: 16, role: 'img', 'aria-label': `measured ${b[2]}, limit ${b[5]}` },
           svg('rect', { class: 'dot', x: 0, y: 5, width: x(ends[0]), height: 6 }),
           isFinite(ends[1]) ? line('median', x(ends[1]), 8, x(ends[2]), 8) : '', line('limit', x(ends[3]), 0, x(ends[3]), 16)) : ''];

@@ -74,6 +74,8 @@ void ypi_page_environment_json(struct ypi_text *out, const struct ypi_content *c
 
 const char *ypi_page_seconds(const cJSON *object, const char *name);
 const char *ypi_page_bytes(const cJSON *object, const char *name);
+/* "1.2–1.3 ms", "900 us – 1.1 ms"; "" where one of them is "". */
+void ypi_page_interval(struct ypi_text *out, const char *low, const char *high);
 /* Positions 0 to 4095 between `least` and `most`, two characters each (RFC 4648's base64url). */
 void ypi_page_position(char out[3], double value, double least, double most);
 /* A budget as a sentence, and figures in its unit. */

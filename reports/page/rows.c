@@ -55,17 +55,7 @@ static void put_time(struct ypi_text *out, const cJSON *m)
 
 static void put_interval(struct ypi_text *out, const cJSON *m)
 {
-    const char *low = ypi_page_seconds(m, "low");
-    const char *high = ypi_page_seconds(m, "high");
-    const char *of_low = strchr(low, ' ');
-    const char *of_high = strchr(high, ' ');
-    if (!*low || !*high)
-        return;
-    /* The unit once, where it is the same. */
-    if (of_low != NULL && of_high != NULL && strcmp(of_low, of_high) == 0)
-        ypi_text_add(out, "%.*s\u2013%s", (int)(of_low - low), low, high);
-    else
-        ypi_text_add(out, "%s \u2013 %s", low, high);
+    ypi_page_interval(out, ypi_page_seconds(m, "low"), ypi_page_seconds(m, "high"));
 }
 
 static void put_share(struct ypi_text *out, const cJSON *m)
@@ -167,26 +157,35 @@ static void put_failures(struct ypi_text *out, const cJSON *failures)
     }
 }
 
+static void budget_cell(struct ypi_text *out, const cJSON *document, const cJSON *b,
+                        const char *figure)
+{
+    char text[128];
+    ypi_page_budget_figure(text, document, b, figure);
+    cell(out, text);
+}
+
 static void put_budget(struct ypi_text *out, const cJSON *document, const cJSON *b)
 {
-    static const char *const figures[] = {"measured", "low", "high", "allowed"};
     char text[256];
-    ypi_page_budget(text, document, b);
+    char low[128];
+    char high[128];
+    struct ypi_text interval = {0};
     ypi_text_add(out, "<tr><td>");
     ypi_page_html(out, ypi_text_of(b, "met"));
+    ypi_page_budget(text, document, b);
     cell(out, text);
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
-        ypi_page_budget_figure(text, document, b, figures[i]);
-        if (strcmp(figures[i], "high") == 0)
-            ypi_text_add(out, *text ? " \u2013 " : "");
-        else
-            ypi_text_add(out, "<td>");
-        ypi_page_html(out, text);
-    }
+    budget_cell(out, document, b, "measured");
+    ypi_page_budget_figure(low, document, b, "low");
+    ypi_page_budget_figure(high, document, b, "high");
+    ypi_page_interval(&interval, low, high);
+    cell(out, interval.data);
+    budget_cell(out, document, b, "allowed");
     ypi_format_share(text, ypi_real(b, "distance"));
     cell(out, isnan(ypi_real(b, "distance")) ? "" : text);
     ypi_page_ceiling(text, document, ypi_text_of(b, "name"));
     cell(out, text);
+    free(interval.data);
 }
 
 static void put_budgets(struct ypi_text *out, const cJSON *document)

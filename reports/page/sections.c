@@ -146,9 +146,11 @@ void ypi_page_advice(struct ypi_text *out, const cJSON *advice)
         ypi_page_html(out, ypi_text_of(one, "kind"));
         ypi_text_add(out, "</span> ");
         ypi_page_html(out, ypi_text_of(one, "text"));
-        ypi_text_add(out, "</summary><p class=about>");
+        ypi_text_add(out, " <small data-case=\"");
         ypi_page_html(out, ypi_text_of(one, "about"));
-        ypi_text_add(out, "</p>");
+        ypi_text_add(out, "\">");
+        ypi_page_html(out, ypi_text_of(one, "about"));
+        ypi_text_add(out, "</small></summary>");
         put_list(out, "Evidence", member(one, "evidence"));
         put_list(out, "Try, in this order", member(one, "try"));
         ypi_text_add(out, "</details>\n");
@@ -201,29 +203,76 @@ static const char *without_declaration(const char *svg)
     return begin != NULL ? begin : "";
 }
 
+static size_t length_of_style(const char *svg)
+{
+    const char *end = svg != NULL ? strstr(svg, "</style>") : NULL;
+    return end != NULL ? (size_t)(end - svg) + strlen("</style>") : 0;
+}
+
+/* The rules of one plot hold for all of the page: those that are the same are not repeated. */
+static void put_svg(struct ypi_text *out, const char *svg, const char *style, size_t length)
+{
+    const char *again = style != NULL ? strstr(svg, "<style>") : NULL;
+    bool same = again != NULL && strncmp(again, style, length) == 0;
+    if (same)
+        ypi_text_bytes(out, svg, (size_t)(again - svg));
+    ypi_text_add(out, "%s", same ? again + length : svg);
+}
+
+/* The first plot of a page, whose style holds for the others. */
+struct drawn {
+    const char *style;
+    size_t length;
+    int groups;
+};
+
+static void put_plot(struct ypi_text *out, const struct ypi_plot *plot, struct drawn *drawn)
+{
+    const char *svg = without_declaration(plot->svg);
+    ypi_text_add(out, "<figure><figcaption>");
+    ypi_page_html(out, plot->title);
+    ypi_text_add(out, "</figcaption>");
+    put_svg(out, svg, drawn->style, drawn->length);
+    ypi_text_add(out, "<output></output>");
+    put_table(out, plot);
+    ypi_text_add(out, "</figure>\n");
+    const char *style = strstr(svg, "<style>");
+    if (drawn->style == NULL && style != NULL) {
+        drawn->style = style;
+        drawn->length = length_of_style(style);
+    }
+}
+
 enum { GROUPS_OPEN = 3 };
+
+static void put_groups(struct ypi_text *out, const struct ypi_plot_list *plots, bool of_run,
+                       struct drawn *drawn)
+{
+    const char *group = NULL;
+    for (size_t i = 0; i < plots->count; i++) {
+        const struct ypi_plot *plot = &plots->list[i];
+        if ((strcmp(plot->group, "run") == 0) != of_run)
+            continue;
+        if (group == NULL || strcmp(group, plot->group) != 0) {
+            ypi_text_add(out, "%s<details%s><summary><h3>",
+                         group != NULL ? "</div></details>\n" : "",
+                         drawn->groups++ < GROUPS_OPEN ? " open" : "");
+            ypi_page_html(out, of_run ? "The whole run" : plot->group);
+            ypi_text_add(out, "</h3></summary><div class=plots>");
+            group = plot->group;
+        }
+        put_plot(out, plot, drawn);
+    }
+    ypi_text_add(out, "%s", group != NULL ? "</div></details>\n" : "");
+}
 
 void ypi_page_plots(struct ypi_text *out, const struct ypi_plot_list *plots)
 {
-    const char *group = "";
-    int groups = 0;
+    struct drawn drawn = {0};
     ypi_text_add(out, "<section id=plots><h2>Plots <b>%zu</b></h2>", plots->count);
-    for (size_t i = 0; i < plots->count; i++) {
-        const struct ypi_plot *plot = &plots->list[i];
-        if (i == 0 || strcmp(group, plot->group) != 0) {
-            group = plot->group;
-            ypi_text_add(out, "%s<details%s><summary><h3>", i > 0 ? "</div></details>\n" : "",
-                         groups++ < GROUPS_OPEN ? " open" : "");
-            ypi_page_html(out, strcmp(group, "run") == 0 ? "The whole run" : group);
-            ypi_text_add(out, "</h3></summary><div class=plots>");
-        }
-        ypi_text_add(out, "<figure><figcaption>");
-        ypi_page_html(out, plot->title);
-        ypi_text_add(out, "</figcaption>%s<output></output>", without_declaration(plot->svg));
-        put_table(out, plot);
-        ypi_text_add(out, "</figure>\n");
-    }
-    ypi_text_add(out, "%s</section>\n", plots->count > 0 ? "</div></details>" : "");
+    put_groups(out, plots, true, &drawn);
+    put_groups(out, plots, false, &drawn);
+    ypi_text_add(out, "</section>\n");
 }
 
 /* -- environment --------------------------------------------------------------------------- */
