@@ -73,11 +73,11 @@ class Place:
 class Watching:
     """`yieldpoint watch` with what it has printed up to now; on a terminal of its own, if that is asked for."""
 
-    def __init__(self, place, *words, terminal=False):
+    def __init__(self, place, *words, terminal=False, height=HEIGHT):
         self.text, self.times = "", []
         ours, its = pty.openpty() if terminal else os.pipe()
         if terminal:
-            fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT, WIDTH, 0, 0))
+            fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", height, WIDTH, 0, 0))
         self.process = subprocess.Popen([place.yieldpoint, "watch", "--history", place.history, *words],
                                         stdin=subprocess.DEVNULL, stdout=its, stderr=subprocess.PIPE,
                                         env={**ENVIRONMENT, "TERM": "xterm" if terminal else ""})
@@ -205,6 +205,7 @@ def check_terminal(tap, place):
         watching = Watching(place, terminal=True)
         watching.until(r"d_held.*, body, cpu, (6[4-9]|[7-9]\d)\.?\d* MiB.*work: usually [\d.]+ [kMG]? ?pixels/s")
         tap.check(True, "terminal: stage, device, memory, the rate that is usual")
+        low = Watching(place, terminal=True, height=5)
         place.open("measure")
         watching.until(r"body, cpu, [\d.]+ MiB[^,]*work: [\d.]+ [kMG]? ?pixels/s")
         tap.check(True, "terminal: the rate of the measurement that is over")
@@ -220,8 +221,11 @@ def check_terminal(tap, place):
                   "terminal: drawn in place", shown)
         tap.check(screen.widest <= WIDTH and screen.deepest < HEIGHT, "terminal: within its columns and lines",
                   (screen.widest, screen.deepest))
+        screen = Screen().feed(low.text.replace("\r\n", "\n"))
+        tap.check(screen.deepest == 4 and "d_held" in screen.lines[3] and screen.lines[4:] in ([], [""]),
+                  "terminal: of more lines than there is room for the first", screen.lines)
         place.open("held", "beside", "last")
-        outcome, code = suite.wait(), watching.end()
+        outcome, code, _ = suite.wait(), watching.end(), low.end()
         shown = Screen().feed(watching.text.replace("\r\n", "\n")).lines
         tap.check((outcome.code, code) == (1, 1) and "9 of 9 done" in shown[1] and
                   "has ended: 9 of 9 done" in "".join(shown), "terminal: ends as the run ends", shown)
