@@ -269,6 +269,7 @@ enum yp_status train_resume(struct train *train, const char *path)
         status = check_settings(&file, train, (uint64_t)found.st_size);
     if (status == YP_OK)
         status = get_all(&file, train);
+    train->epoch_begun = false;
     if (file.fd >= 0)
         close(file.fd);
     return status;

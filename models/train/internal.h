@@ -102,7 +102,8 @@ struct train {
     struct ypi_train_arrays at;
     double metrics[TRAIN_METRICS]; /* of the last judgement */
     bool begun;
-    bool unsaved; /* since the last checkpoint something happened */
+    bool epoch_begun; /* the objective was told which epoch is on, since begin or resume */
+    bool unsaved;     /* since the last checkpoint something happened */
     struct ypi_train_progress progress;
 };
 

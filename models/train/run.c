@@ -127,6 +127,7 @@ static enum yp_status begin_epoch(struct train *train)
 {
     const struct train_objective *objective = &train->objective;
     enum yp_status status = YP_OK;
+    train->epoch_begun = true;
     if (objective->epoch == NULL)
         return YP_OK;
     objective->epoch(objective->arg, train->progress.epoch, train->at.parameters);
@@ -144,7 +145,8 @@ static enum yp_status step(struct train *train, bool *go_on)
     struct batches sum = {0};
     bool skipped = true;
     order_items(train);
-    enum yp_status status = at->place == 0 ? begin_epoch(train) : (enum yp_status)YP_OK;
+    enum yp_status status =
+        at->place == 0 || !train->epoch_begun ? begin_epoch(train) : (enum yp_status)YP_OK;
     if (status == YP_OK)
         status = add_batches(train, &sum);
     if (status == YP_OK)

@@ -243,7 +243,7 @@ enum yp_status train_begin(struct train *train, const float *parameters)
     }
     size_t bytes = n * sizeof *parameters;
     const struct ypi_train_arrays *at = &train->at;
-    train->begun = false;
+    train->begun = train->epoch_begun = false;
     enum yp_status status = ypi_train_copy(at, at->parameters, parameters, bytes);
     if (status == YP_OK && train->config.average > 0)
         status = ypi_train_copy(at, at->average, parameters, bytes);

@@ -71,8 +71,9 @@ static void in_precision(const char *name, struct graph_options *o, struct train
     nn_precision_from_name(name, &o->precision);
     if (o->precision == NN_FP16)
         config->scaling =
-            (struct train_scaling){.initial = 0x1p17, .growth = 2, .backoff = 0.5, .interval = 2};
+            (struct train_scaling){.initial = 0x1p20, .growth = 2, .backoff = 0.5, .interval = 2};
     config->max_skipped = 0;
+    config->epochs = 4;
 }
 
 /* -- what must not change a run ---------------------------------------------------------------- */
@@ -132,7 +133,7 @@ YP_TEST(graph_train, resumes, .tags = "stress small", .parallel = true,
     run_open(&whole, t, &o, &config, 6);
     yp_ok(t, train_run(whole.train, 0));
     run_open(&stopped, t, &o, &config, 6);
-    yp_ok(t, train_run(stopped.train, 3));
+    yp_ok(t, train_run(stopped.train, 7));
     yp_ok(t, train_save(stopped.train, checkpoint));
     train_state(stopped.train, &left);
     run_close(&stopped);
@@ -185,7 +186,7 @@ static bool watch_scale(void *arg, const struct train_event *event)
 /* A gradient that overflows changes nothing but the scale. */
 YP_TEST(graph_train, overflows, .tags = "stress small", .parallel = true)
 {
-    struct scales s = {.t = t, .expected = 0x1p17};
+    struct scales s = {.t = t, .expected = 0x1p20};
     struct graph_options o = small_model(t);
     struct train_config config = little_config(t);
     struct train_state state;
@@ -197,7 +198,7 @@ YP_TEST(graph_train, overflows, .tags = "stress small", .parallel = true)
     run_open(&r, t, &o, &config, 6);
     yp_ok(t, train_run(r.train, 1));
     train_state(r.train, &state);
-    yp_expect(t, state.skipped == 1 && state.step == 0 && state.scale == 0x1p16,
+    yp_expect(t, state.skipped == 1 && state.step == 0 && state.scale == 0x1p19,
               "%d skipped, scale %g", (int)state.skipped, state.scale);
     yp_expect(t,
               memcmp(train_parameters(r.train), graph_trainee_start(r.trainee),
@@ -220,6 +221,7 @@ static double fallen(struct yp_case *t, const char *precision)
     struct run r;
     double before, after;
     in_precision(precision, &o, &config);
+    config.epochs = 2;
     config.scaling.interval = 2000;
     config.scaling.initial = o.precision == NN_FP16 ? train_scaling_defaults().initial : 0;
     config.adamw.lr = 2e-3;
