@@ -320,5 +320,5 @@ YPK_FUNCTION void gatv2_feature_slopes(const struct nn_cuda_gatv2 *job, size_t a
     for (size_t k = range.begin; k < range.end; k++)
         graphs_put(job->dfeature, k * job->f + f,
                    gatv2_row_slope(job, range, i, k, f) + self / (float)(range.end - range.begin),
-                   false, job->add_dfeature);
+                   NN_FLOAT, job->add_dfeature);
 }

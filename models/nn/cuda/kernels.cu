@@ -579,7 +579,7 @@ static enum yp_status batch_norm(struct yp_device *device, const struct nn_cuda_
 static enum yp_status put_sums(struct yp_device *device, size_t c, const float *sums, bool to_it,
                                float *gradient)
 {
-    const struct nn_cuda_add job = {c, false, sums, to_it ? gradient : NULL, gradient};
+    const struct nn_cuda_add job = {c, NN_FLOAT, sums, to_it ? gradient : NULL, gradient};
     return gradient != NULL ? add(device, &job) : YP_OK;
 }
 

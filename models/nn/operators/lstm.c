@@ -302,7 +302,7 @@ static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_cal
 {
     const size_t *size = call->shape->size;
     const struct lstm s = places_on(call);
-    const struct nn_cuda_add bias = {size[GATE], false, call->value[B_IH], call->value[B_HH],
+    const struct nn_cuda_add bias = {size[GATE], NN_FLOAT, call->value[B_IH], call->value[B_HH],
                                      s.bias};
     struct nn_cuda_lstm job = step_of(call, type, &s);
     enum yp_status status = cuda->add(call->device, &bias);
