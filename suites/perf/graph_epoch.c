@@ -143,7 +143,7 @@ static enum yp_status step(struct epoch *e)
     return status;
 }
 
-static void run(struct yp_case *t, const char *size, size_t samples)
+static void run(struct yp_case *t, const char *size, int samples)
 {
     struct epoch e;
     enum yp_status status = YP_OK;
