@@ -1,7 +1,9 @@
 /* At build time: files as arrays of C, for a program that carries them, and the digest by which a
  * page's Content-Security-Policy knows its script.
  *
- * usage: embed OUTPUT {NAME FILE}... */
+ * usage: embed OUTPUT {NAME FILE...}...
+ *
+ * A name has no dot; the files after it follow each other in its array. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,45 +90,55 @@ static void base64(char out[45], const unsigned char bytes[33])
 
 /* -- the files --------------------------------------------------------------------------------- */
 
-static unsigned char *read_all(const char *path, size_t *size)
+struct bytes {
+    unsigned char *data;
+    size_t size;
+};
+
+static void append(struct bytes *all, const char *path)
 {
-    size_t room = 1 << 20;
-    unsigned char *data = malloc(room);
+    const size_t room = 1 << 20; /* of a file */
     FILE *file = fopen(path, "rb");
-    if (data == NULL || file == NULL || (*size = fread(data, 1, room, file)) == room ||
-        ferror(file)) {
+    unsigned char *data = realloc(all->data, all->size + room);
+    size_t size = file != NULL && data != NULL ? fread(data + all->size, 1, room, file) : room;
+    if (size == room || ferror(file)) {
         perror(path);
         exit(1);
     }
     (void)fclose(file);
-    return data;
+    all->data = data;
+    all->size += size;
 }
 
-static void embed(FILE *out, const char *name, const char *path)
+static void embed(FILE *out, const char *name, const struct bytes *all)
 {
-    size_t size = 0;
     unsigned char sum[33];
     char text[45];
-    unsigned char *data = read_all(path, &size);
-    digest(sum, data, size);
+    digest(sum, all->data, all->size);
     base64(text, sum);
     fprintf(out, "const char ypi_page_%s_sha256[] = \"%s\";\nconst char ypi_page_%s[] = {", name,
             text, name);
-    for (size_t i = 0; i < size; i++)
-        fprintf(out, "%s%d,", i % 20 == 0 ? "\n" : "", data[i] < 128 ? data[i] : data[i] - 256);
+    for (size_t i = 0; i < all->size; i++)
+        fprintf(out, "%s%d,", i % 20 == 0 ? "\n" : "",
+                all->data[i] < 128 ? all->data[i] : all->data[i] - 256);
     fprintf(out, "\n0};\n");
-    free(data);
 }
 
 int main(int argc, char **argv)
 {
-    FILE *out = argc > 1 ? fopen(argv[1], "w") : NULL;
+    FILE *out = argc > 3 ? fopen(argv[1], "w") : NULL;
     if (out == NULL) {
-        perror(argc > 1 ? argv[1] : "usage: embed OUTPUT {NAME FILE}...");
+        perror(argc > 3 ? argv[1] : "usage: embed OUTPUT {NAME FILE...}...");
         return 1;
     }
     fprintf(out, "#include \"reports/page/parts.h\"\n");
-    for (int i = 2; i + 1 < argc; i += 2)
-        embed(out, argv[i], argv[i + 1]);
+    for (int i = 2; i < argc;) {
+        struct bytes all = {NULL, 0};
+        const char *name = argv[i++];
+        while (i < argc && strchr(argv[i], '.') != NULL)
+            append(&all, argv[i++]);
+        embed(out, name, &all);
+        free(all.data);
+    }
     return fclose(out) == 0 ? 0 : 1;
 }

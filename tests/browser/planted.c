@@ -58,6 +58,7 @@ static cJSON *make_past(const struct ypi_report_case *one, size_t at, int count)
     cJSON *list = cJSON_CreateArray();
     for (int i = 0; i < count; i++) {
         double level = at % 5 == 0 && i > count / 2 ? 1.3 : 1;
+        level *= at % 11 == 3 && i < 2 ? 1e-3 : 1; /* a figure in another unit */
         double median = time_of(at) * level * (1 + 0.02 * noise(at, (size_t)i + 10));
         char text[512];
         snprintf(text, sizeof text,
