@@ -76,10 +76,17 @@ struct ypi_drawing_point {
     bool strong;      /* larger, with a rim */
 };
 
+enum ypi_drawing_kind {
+    YPI_POINTS,
+    YPI_LINE,
+    YPI_STEPS,
+    YPI_ROOF, /* a line without markers */
+};
+
 /* Points of one kind. */
 struct ypi_drawing_series {
-    char *name;                                              /* owned: in the legend; "" for none */
-    enum { YPI_POINTS, YPI_LINE, YPI_STEPS, YPI_ROOF } kind; /* a roof: a line without markers */
+    char *name; /* owned: in the legend; "" for none */
+    enum ypi_drawing_kind kind;
     int look; /* colour, marker and dash; -1: that of the text, dashed; -2: the same,
                  solid, and below with other dashes */
     struct ypi_drawing_point *list;
@@ -111,7 +118,7 @@ struct ypi_drawing {
 /* Each copies its texts; hover, label and about may be NULL. What it returns stays until the next
  * call. */
 struct ypi_drawing_series *ypi_drawing_add_series(struct ypi_drawing *figure, const char *name,
-                                                  int kind, int look);
+                                                  enum ypi_drawing_kind kind, int look);
 struct ypi_drawing_point *ypi_drawing_add_point(struct ypi_drawing_series *series, double x,
                                                 double y, const char *hover, const char *label,
                                                 const char *about);

@@ -9,8 +9,8 @@ static char *copy(const char *text)
     return text != NULL ? ypi_strdup(text) : NULL;
 }
 
-struct ypi_drawing_series *ypi_drawing_add_series(struct ypi_drawing *f, const char *name, int kind,
-                                                  int look)
+struct ypi_drawing_series *ypi_drawing_add_series(struct ypi_drawing *f, const char *name,
+                                                  enum ypi_drawing_kind kind, int look)
 {
     f->series = ypi_realloc(f->series, f->series_count + 1, sizeof *f->series);
     struct ypi_drawing_series *series = &f->series[f->series_count++];
