@@ -152,6 +152,8 @@ static void keep_measure(struct ypi_kept_measure *out, const cJSON *m)
     out->warmup = ypi_real(m, "warmup");
     out->first = out->count > 0 ? samples[0] : (double)NAN;
     out->slow = ypi_slow_beginning(samples, out->count, &out->later, &out->fence);
+    out->disturbed = *ypi_text_of(m, "noise_cause") != '\0' &&
+                     ypi_real(m, "sd") > YPI_VARIES * ypi_real(m, "mean");
     free(samples);
 }
 

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define YPI_VARIES 0.05 /* standard deviation over mean: stable below */
+
 struct ypi_kept_measure {
     char *name, *unit;
     double items, median, low, high, mean; /* NaN: not known */
@@ -15,6 +17,7 @@ struct ypi_kept_measure {
     double fence;        /* seconds: what later samples are below; see ypi_slow_beginning() */
     size_t slow;         /* samples at the beginning that are slower than the later ones */
     size_t count;
+    bool disturbed; /* it varies, and the history has a cause of noise for it */
 };
 
 struct ypi_kept {

@@ -90,6 +90,8 @@ struct ypi_points ypi_points_of(const struct ypi_run_rule *rule, struct ypi_kept
             add(&points, &room, (struct ypi_point){kept, NULL, x, key_of(rule, kept, NULL), 0});
         for (size_t j = 0; !rule->of_cases && j < kept->measure_count; j++) {
             const struct ypi_kept_measure *m = &kept->measures[j];
+            if (m->disturbed)
+                continue;
             add(&points, &room, (struct ypi_point){kept, m, x, key_of(rule, kept, m), 0});
         }
     }

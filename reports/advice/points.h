@@ -10,7 +10,8 @@ struct ypi_points {
     size_t count;
 };
 
-/* Of the cases that have a place by the rule. A rule without `place` has all in one group. */
+/* Of the cases that have a place by the rule. A rule without `place` has all in one group.
+ * Measurements that were disturbed are left out: neighbours do not slow all cases alike. */
 struct ypi_points ypi_points_of(const struct ypi_run_rule *rule, struct ypi_kept *const *cases,
                                 size_t count);
 /* " (mode train, size base)": the axes that do not differ in a group; "". The caller frees. */

@@ -89,7 +89,7 @@ enum yp_status ypi_advice_write_ini(const cJSON *advice, const char *path)
         count > 0 ? publish(path, &text)
                   : yp_set_error(YP_INVALID,
                                  "%s: not written, no configuration can be recommended: that "
-                                 "needs two measured ones of the same work that differ in "
+                                 "needs two undisturbed ones of the same work that differ in "
                                  "tile, batch, accumulation or precision",
                                  path);
     free(ypi_text_take(&text));

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#define VARIES 0.05        /* standard deviation over mean: stable below */
 #define FAULTS_COST 0.5e-6 /* seconds that a minor fault takes at least */
 #define FAULTS_SHARE 0.02  /* of the time, which would be noticed */
 #define CORRELATED 0.5
@@ -112,7 +111,7 @@ static bool varies(const struct ypi_seen *s, struct ypi_finding *f)
 {
     double sd = ypi_real(s->m, "sd");
     double cv = sd / s->mean;
-    if (!(cv > VARIES && isfinite(cv)) || !(ypi_real(s->m, "count") > 1))
+    if (!(cv > YPI_VARIES && isfinite(cv)) || !(ypi_real(s->m, "count") > 1))
         return false;
     ypi_slot(f, "cv", "%s", ypi_say_percent(cv));
     ypi_finding_evidence(f, "standard deviation %s of mean %s in %.0f samples, from %s to %s",
