@@ -314,7 +314,8 @@ def plants_of_memory(d):
     line = [(1, 110 * MIB), (2, 120 * MIB), (4, 140 * MIB)]
     yield "memory-headroom", batches(line), [batches(line[:2]), batches([(b, 100 * MIB) for b in (1, 2, 4)]),
                                              batches([(1, 100 * MIB), (2, 200 * MIB), (4, 210 * MIB)]),
-                                             batches([(1, None), (2, None), (4, None)])]
+                                             batches([(1, None), (2, None), (4, None)]),
+                                             batches([(b, b * b * 10 * MIB) for b in range(1, 9)])]
 
     def scales(axis=True, last="passed", **peaks):
         found = []
@@ -326,7 +327,8 @@ def plants_of_memory(d):
     three = {"small": GIB // 4, "medium": GIB // 2, "large": GIB + GIB // 8}
     big = {"small": GIB, "medium": 3 * GIB, "large": 20 * GIB}
     yield "scales-fit", scales(small=GIB, medium=2 * GIB), [scales(small=GIB), scales(one=GIB, two=2 * GIB), scales(small=None, medium=None)]
-    yield "scales-next-planned", scales(last="skipped", **big), [scales(small=GIB, medium=2 * GIB), scales(**three)]
+    yield "scales-next-planned", scales(last="skipped", **big), [scales(small=GIB, medium=2 * GIB), scales(**three),
+                                                                       scales(last="skipped", small=GIB, medium=2 * GIB)]
     yield "scales-next-planned", scales(axis=False, **big), [scales(axis=False, **three)]
     yield "scales-next-projected", scales(**three), [scales(small=GIB, medium=2 * GIB), scales(**big),
                                                      scales(small=GIB, medium=GIB, large=GIB)]
@@ -362,7 +364,7 @@ def plants_of_rates(d):
 
     def study(slow_at, part=1e-3):
         return [d.of(f"plant.c::w[warmup={w}]", {"warmup": w}, samples=slow if w < slow_at else around(2e-3, part)) for w in (0, 1, 2, 5)]
-    yield "warm-up-needed", study(2), [study(0), study(9), study(2)[:1], study(2, part=0.8)]
+    yield "warm-up-needed", study(2), [study(0), study(9), study(2)[:1], study(2, part=0.8), [*study(0)[:1], *study(9)[1:2], *study(0)[2:]]]
     yield "warm-up-none", study(0), [study(2), study(9), study(0)[:1], study(0, part=0.8)]
     yield "warm-up-not-enough", [d.of(f"plant.c::w[warmup={w}]", {"warmup": w}, samples=slow) for w in (0, 1)], [study(0), study(2)]
     epoch = {"items of an epoch": 8e5}
@@ -411,7 +413,7 @@ def check_text(tap, advisor, d):
     tap.equal(text, "For training, work (mode train), within 150.0 MiB: batch 4, and accumulation of 2 for the gradient of a batch of 8, "
                     "which does not fit, 666.7 samples/s [666.6 samples/s, 666.7 samples/s].", "training within a limit, with accumulation")
     text, evidence, _ = entry("memory-headroom", batches, GIB)
-    tap.equal(text, "The largest batch that fits into 1.0 GiB (mode train) is 92, by the line through what was measured.", "the largest batch")
+    tap.equal(text, "The largest value of batch that fits into 1.0 GiB (mode train) is 92, by the line through what was measured.", "the largest batch")
     tap.check("10.0 MiB [10.0 MiB, 10.0 MiB] for each more of batch" in evidence, "with its slope", evidence)
     for b in batches:
         b["values"] = [{"name": "planned", "unit": "", "value": (100 + 11 * b["case"]["axes"]["batch"]) * MIB}]
@@ -432,6 +434,14 @@ def check_text(tap, advisor, d):
     ladder["case"]["axes"] = {"mode": "inference", "batch": 1, "precision": "bf16"}
     _, _, tries = entry("out-of-memory", [ladder])
     tap.equal(tries, ["a machine, or an accelerator, with more of it"], "only rungs that the case has")
+    flat = [d.of(f"plant.c::f[batch={b}]", {"batch": b}, samples=around(t, 0.01), items=b) for b, t in ((1, 2e-3), (2, 2e-3), (4, 3.98e-3))]
+    text, _, _ = entry("batching-gain", flat)
+    tap.check("with batch 2 as with batch 1; beyond it there is no gain up to 4" in text, "gain ends where intervals end", text)
+    scale = [d.of("plant.c::s[small]", {"size": "small"}, peak=GIB), d.of("plant.c::s[medium]", {"size": "medium"}, outcome="skipped",
+                                                                           values={"planned": 2 * GIB})]
+    text, evidence, _ = entry("scales-fit", scale)
+    tap.equal((text, evidence), ("Of the scales these fit into 8.0 GiB: small.", ["small: peak 1.0 GiB", "medium: did not run, planned 2.0 GiB"]),
+              "a scale that did not run fits nowhere")
     text, _, _ = entry("epoch", [d.of(items=8, unit="graphs", values={"items of an epoch": 8e5})])
     tap.equal(text, "An epoch of 800000 graphs takes 3.33 min [3.33 min, 3.34 min] at the rate of work.", "an epoch")
 

@@ -82,7 +82,7 @@ static bool headroom(const struct ypi_point *points, size_t count, double limit,
 /* clang-format off */
 static const struct ypi_run_rule rules[] = {
     {"memory-headroom", YPI_URGENCY_MEMORY, ypi_place_batch, ypi_batch_axes, true, 3, headroom,
-     "The largest {axis} that fits into {within}{of} is {most}{interval}, by the line through what was measured.",
+     "The largest value of {axis} that fits into {within}{of} is {most}{interval}, by the line through what was measured.",
      {NULL}},
 };
 /* clang-format on */

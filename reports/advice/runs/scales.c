@@ -140,13 +140,13 @@ static bool only_these(const struct ypi_point *points, size_t count, double limi
 /* clang-format off */
 static const struct ypi_run_rule rules[] = {
     {"scales-next-planned", U, place, ypi_scale_axes, true, 2, planned,
-     "Of the scales{of} {fit} fit into {within}; the next, {next}, needs {needs}, {times} times that.",
+     "Of the scales{of} these fit into {within}: {fit}; the next, {next}, needs {needs}, {times} times that.",
      {"a machine with more memory for {next}", "smaller batches, streaming, or recomputed activations for less of it", NULL}},
     {"scales-next-projected", U, place, ypi_scale_axes, true, 3, projected,
-     "Of the scales{of} {fit} fit into {within}; the next, {next}, would need {needs}, as these grow, {fits}.",
+     "Of the scales{of} these fit into {within}: {fit}; the next, {next}, would need {needs}, as these grow, {fits}.",
      {NULL}},
     {"scales-fit", U, place, ypi_scale_axes, true, 2, only_these,
-     "Of the scales{of} {fit} fit into {within}.",
+     "Of the scales{of} these fit into {within}: {fit}.",
      {NULL}},
 };
 /* clang-format on */
