@@ -307,7 +307,7 @@ def plants_of_memory(d):
     skipped = d.of(outcome="skipped")
     skipped["measurements"] = []
     skipped["result"]["reason"] = "OOM: 20480 MiB of 8192 MiB: weights 4"
-    yield "hardware-more-memory", [skipped], [[out()], [d.of()]]
+    yield "hardware-more-memory", [skipped], [[out()], [d.of()], [d.of(values={"planned": 20 * GIB})]]
 
     def batches(peaks, **more):
         return [d.of(f"plant.c::b[batch={b}]", {"batch": b}, peak=p, items=b, **more) for b, p in peaks]
