@@ -442,6 +442,8 @@ def check_text(tap, advisor, d):
     text, evidence, _ = entry("scales-fit", scale)
     tap.equal((text, evidence), ("Of the scales these fit into 8.0 GiB: small.", ["small: peak 1.0 GiB", "medium: did not run, planned 2.0 GiB"]),
               "a scale that did not run fits nowhere")
+    scale[1]["values"][0]["value"] = 20 * GIB
+    tap.equal([a["kind"] for a in advisor(scale)], ["scales-next-planned"], "one sentence of a group")
     text, _, _ = entry("epoch", [d.of(items=8, unit="graphs", values={"items of an epoch": 8e5})])
     tap.equal(text, "An epoch of 800000 graphs takes 3.33 min [3.33 min, 3.34 min] at the rate of work.", "an epoch")
 
