@@ -255,9 +255,13 @@ def is_quick(page, cases):
     for _ in range(5):  # other programs may have the processors
         page.open()
         paint = min(paint, page.browser.run("return performance.getEntriesByName('first-paint')[0].startTime"))
-    took = [filtering(page.browser, text) for text in FILTERS]
+    def filters_took():  # the best of three rounds, for the same reason
+        rounds = [[filtering(page.browser, text) for text in FILTERS] for _ in range(3)]
+        return [min(times) for times in zip(*rounds)]
+
+    took = filters_took()
     page.browser.run("document.querySelector('#passed details').open = true")
-    took += [filtering(page.browser, text) for text in FILTERS]
+    took += filters_took()
     print(f"# {cases} cases: first paint after {paint:.0f} ms; filters took at most {max(took):.0f} ms")
     page.tap.check(paint < 1000, f"{cases} cases are painted within a second", paint)
     page.tap.check(max(took) < 100, f"a filter of {cases} cases takes less than 100 ms", took)
