@@ -190,6 +190,13 @@ char *train_option_read(void *values, const struct ypi_option *option, const cha
     return message;
 }
 
+void train_words_scale(struct train_words *words)
+{
+    for (size_t i = 0; i < TRAIN_OPTIONS; i++)
+        if (train_options[i].at == AT(scaling.initial) && !words->given[i])
+            words->config.scaling.initial = train_scaling_defaults().initial;
+}
+
 enum yp_status train_words_check(const struct train_words *words)
 {
     char name[TRAIN_OPTION_NAME];

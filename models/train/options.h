@@ -55,6 +55,9 @@ const char *train_option_word(const struct train_option *option, char text[TRAIN
 /* For options of kind YPI_OPTION_OWN whose offset is that of a struct train_words. */
 char *train_option_read(void *values, const struct ypi_option *option, const char *text);
 
+/* The scale of the loss that fp16 needs begins as PyTorch's, unless it is given. */
+void train_words_scale(struct train_words *words);
+
 /* YP_INVALID: an option is given that has no effect, see train_option_needs(). */
 enum yp_status train_words_check(const struct train_words *words);
 
@@ -101,7 +104,8 @@ enum yp_status train_words_check(const struct train_words *words);
         TRAIN_OPTION("cosine-warmup", "N", "steps up to the rate; 0", offset_, group_), \
         TRAIN_OPTION("cosine-steps", "N", "down to the least rate, 0: all; 0", offset_, group_), \
         TRAIN_OPTION("cosine-min-lr", "X", "0", offset_, group_), \
-        TRAIN_OPTION("scaling-initial", "X", "scale of the loss, 0: none", offset_, group_), \
+        TRAIN_OPTION("scaling-initial", "X", "scale of the loss, 0: none; 0, with fp16 65536", \
+                     offset_, group_), \
         TRAIN_OPTION("scaling-growth", "X", "2", offset_, group_), \
         TRAIN_OPTION("scaling-backoff", "X", "0.5", offset_, group_), \
         TRAIN_OPTION("scaling-interval", "N", "steps between growths; 2000", offset_, group_)

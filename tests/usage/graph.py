@@ -334,6 +334,12 @@ def check_training(tap, program, folder):
     narrow = losses(done)
     tap.check(0 < abs(narrow[0] / found[0] - 1) < 1e-3 and narrow[3] < 0.8 * narrow[0], "fp16: the loss falls",
               (narrow, found))
+    for more, scale in ((["--precision", "fp16", "--scaling-initial", "8"], 8), (["--scaling-initial", "16"], 16)):
+        done = train("--epochs", "1", *more, "--log", log)
+        with open(log, encoding="utf-8") as file:
+            scales = {float(row["scale"]) for row in csv.DictReader(file) if row["kind"] == "step"}
+        tap.check(done.code == 0 and scales == {scale} and f", scale {scale}, 0 steps skipped; " in done.out,
+                  f"{more}: that scale", (done, scales))
     for cache in ("memory", "disk", "disk"):
         done = train("--epochs", "3", "--lr", "0.01", "--cache", cache, "--quiet")
         tap.check(done.code == 0 and done.out == "" and saved() == straight, f"--cache {cache}: the same weights", done)

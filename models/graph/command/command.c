@@ -268,6 +268,8 @@ int ypi_graph_command(int argc, char **argv)
         return YPI_COMMAND_USAGE;
     if (w.help)
         return help();
+    if (w.precision == NN_FP16)
+        train_words_scale(&w.training);
     if (!check_words(&w, form))
         return usage();
     struct ypi_graph_request request = {.work = (enum graph_work)w.pass,

@@ -86,11 +86,11 @@ static enum yp_status read_batch(void *arg, const uint32_t *index, size_t count,
 
 /* -- the trainer ------------------------------------------------------------------------------ */
 
-/* Of the loss in fp16. */
+/* Of the loss, where it has one. */
 static void print_scale(const struct training *t)
 {
     struct train_state state;
-    if (t->o.precision != NN_FP16)
+    if (t->r->training.scaling.initial == 0)
         return;
     train_state(t->train, &state);
     printf(", scale %g, %" PRIu64 " step%s skipped", state.scale, state.skipped,
@@ -148,8 +148,6 @@ static enum yp_status open_trainer(struct training *t)
                                         .read = read_batch,
                                         .arg = t};
     struct train_config config = t->r->training;
-    if (t->o.precision == NN_FP16)
-        config.scaling.initial = train_scaling_defaults().initial;
     config.watch = watch;
     config.watch_arg = t;
     t->trainee = graph_trainee_create(&t->o, &source, config.batch, t->r->seed);

@@ -101,6 +101,21 @@ Test(train_options, refused_values_say_what_is_allowed)
     }
 }
 
+Test(train_options, fp16_has_a_scale_unless_one_is_given)
+{
+    struct train_words words = {.config = train_defaults()};
+    cr_assert_null(refused(&words, "scaling-growth", "3"));
+    cr_expect_eq(train_words_check(&words), YP_INVALID);
+    train_words_scale(&words);
+    cr_expect_eq(words.config.scaling.initial, 65536);
+    cr_expect_eq(train_words_check(&words), YP_OK);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_null(refused(&words, "scaling-initial", i == 0 ? "8" : "0"));
+        train_words_scale(&words);
+        cr_expect_eq(words.config.scaling.initial, i == 0 ? 8 : 0);
+    }
+}
+
 Test(train_options, what_has_no_effect_is_refused)
 {
     static const struct {
