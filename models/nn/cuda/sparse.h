@@ -33,7 +33,7 @@ YPK_FUNCTION void sparse_value_slopes(const struct nn_cuda_sparse *job, size_t i
         float sum = 0;
         for (size_t c = 0; c < job->n; c++)
             sum += job->dy[i * job->n + c] * sparse_at(job, job->column[e], c);
-        graphs_put(job->dvalue, e, sum, false, job->add_dvalue);
+        graphs_put(job->dvalue, e, sum, NN_FLOAT, job->add_dvalue);
     }
 }
 
@@ -88,7 +88,8 @@ YPK_FUNCTION void softmax_slopes(const struct nn_cuda_softmax *job, size_t at)
         along += expf(job->x[k * job->h + h] - high) / sum * job->dy[k * job->h + h];
     for (size_t k = range.begin; k < range.end; k++) {
         const float y = expf(job->x[k * job->h + h] - high) / sum;
-        graphs_put(job->dx, k * job->h + h, y * (job->dy[k * job->h + h] - along), false, job->add);
+        graphs_put(job->dx, k * job->h + h, y * (job->dy[k * job->h + h] - along), NN_FLOAT,
+                   job->add);
     }
 }
 
@@ -108,7 +109,7 @@ YPK_FUNCTION void head_dot_value(const struct nn_cuda_head_dot *job, size_t at)
 /* Element `at` of dx (n, h, c). */
 YPK_FUNCTION void head_dot_slope(const struct nn_cuda_head_dot *job, size_t at)
 {
-    graphs_put(job->dx, at, job->dy[at / job->c] * job->a[at % (job->h * job->c)], false,
+    graphs_put(job->dx, at, job->dy[at / job->c] * job->a[at % (job->h * job->c)], NN_FLOAT,
                job->add_dx);
 }
 
@@ -118,7 +119,7 @@ YPK_FUNCTION void head_dot_sum(const struct nn_cuda_head_dot *job, size_t at)
     double sum = 0;
     for (size_t i = 0; i < job->n; i++)
         sum += (double)(job->dy[i * job->h + at / job->c] * job->x[i * job->h * job->c + at]);
-    graphs_put(job->da, at, (float)sum, false, job->add_da);
+    graphs_put(job->da, at, (float)sum, NN_FLOAT, job->add_da);
 }
 
 /* -- scale_rows: see operators/scale_rows.c -----------------------------------------------------
@@ -133,7 +134,7 @@ YPK_FUNCTION void scale_rows_value(const struct nn_cuda_scale_rows *job, size_t 
 /* Element `at` of dx (n, c). */
 YPK_FUNCTION void scale_rows_slope(const struct nn_cuda_scale_rows *job, size_t at)
 {
-    graphs_put(job->dx, at, job->w[at / job->c] * job->dy[at], false, job->add_dx);
+    graphs_put(job->dx, at, job->w[at / job->c] * job->dy[at], NN_FLOAT, job->add_dx);
 }
 
 /* Element i of dw (n). */
@@ -142,5 +143,5 @@ YPK_FUNCTION void scale_rows_sum(const struct nn_cuda_scale_rows *job, size_t i)
     float sum = 0;
     for (size_t c = 0; c < job->c; c++)
         sum += job->dy[i * job->c + c] * job->x[i * job->c + c];
-    graphs_put(job->dw, i, sum, false, job->add_dw);
+    graphs_put(job->dw, i, sum, NN_FLOAT, job->add_dw);
 }

@@ -42,7 +42,7 @@ static enum yp_status vjp(const struct nn_call *call)
 
 static struct nn_cuda_line job_of(const struct nn_call *call)
 {
-    return nn_cuda_line_of(call, false, NN_CUDA_LEAKY_RELU);
+    return nn_cuda_line_of(call, NN_FLOAT, NN_CUDA_LEAKY_RELU);
 }
 
 NN_ON_CUDA_BY_JOB_FP32(line, struct nn_cuda_line)
