@@ -416,7 +416,7 @@ YPK_KERNEL(collision_kernel, struct nn_cuda_mixture, job, THREADS)
         ((float *)job.loss)[i] = YPK_NAN;
 }
 
-YPK_KERNEL(collision_vjp_kernel, struct nn_cuda_mixture, job, THREADS)
+YPK_KERNEL(collision_vjp_kernel, struct nn_cuda_mixture, job, THREADS, 1)
 {
     EVERY_ELEMENT(i, job.graphs)
     if (is_graph(&job, i))
