@@ -10,6 +10,14 @@
 /* Of a strip, with both extremes; less where there are many cases, whose page is to stay small. */
 enum { QUANTILES = 62, QUANTILES_OF_MANY = 32, MANY = 3000 };
 
+/* Bytes for plots: what is left of 4 MiB when each case has 2 KiB, and half a MiB at least. */
+static size_t room_for_plots(const struct ypi_page *page)
+{
+    const size_t cases = page->content->count * 2048, all = (size_t)4 << 20;
+    const size_t least = (size_t)1 << 19;
+    return cases + least < all ? all - cases : least;
+}
+
 struct ypi_page *ypi_page_create(const char *path, const struct ypi_content *content)
 {
     struct ypi_page *page = ypi_calloc(1, sizeof *page);
@@ -95,7 +103,7 @@ static void put_all(struct ypi_text *out, struct ypi_page *page, const struct yp
     if (has_advice)
         ypi_page_advice(out, advice);
     if (has_plots)
-        ypi_page_plots(out, plots);
+        ypi_page_plots(out, plots, room_for_plots(page));
     put_section(out, page, YPI_PASSED);
     put_section(out, page, YPI_SKIPPED);
     ypi_page_environment(out, page->content);

@@ -65,7 +65,8 @@ void ypi_page_past_of(struct ypi_text *out, const struct ypi_report_case *one, c
 /* All but the cases. */
 void ypi_page_head(struct ypi_text *out, const struct ypi_page *page, bool plots, bool advice);
 void ypi_page_advice(struct ypi_text *out, const cJSON *advice);
-void ypi_page_plots(struct ypi_text *out, const struct ypi_plot_list *plots);
+/* Tests whose plots begin behind `room` bytes are counted and not drawn. */
+void ypi_page_plots(struct ypi_text *out, const struct ypi_plot_list *plots, size_t room);
 void ypi_page_environment(struct ypi_text *out, const struct ypi_content *content);
 /* The same as JSON for the cases: of each run its label and [fact, now, before] that differ. */
 void ypi_page_environment_json(struct ypi_text *out, const struct ypi_content *content);

@@ -131,7 +131,9 @@ static void put_list(struct ypi_text *out, const char *title, const cJSON *list)
     ypi_text_add(out, "</ul>");
 }
 
-enum { ADVICE_OPEN = 8 };
+/* Those that are open, and those that are there: an analysis of thousands of cases would be most of
+ * the page. */
+enum { ADVICE_OPEN = 8, ADVICE_MOST = 200 };
 
 void ypi_page_advice(struct ypi_text *out, const cJSON *advice)
 {
@@ -140,6 +142,8 @@ void ypi_page_advice(struct ypi_text *out, const cJSON *advice)
     ypi_text_add(out, "<section id=advice><h2>Advice <b>%d</b></h2>", cJSON_GetArraySize(advice));
     cJSON_ArrayForEach(one, advice)
     {
+        if (number == ADVICE_MOST)
+            break;
         if (number++ == ADVICE_OPEN)
             ypi_text_add(out, "<details><summary>the rest, less urgent</summary>");
         ypi_text_add(out, "<details class=a><summary><span class=kind>");
@@ -155,6 +159,9 @@ void ypi_page_advice(struct ypi_text *out, const cJSON *advice)
         put_list(out, "Try, in this order", member(one, "try"));
         ypi_text_add(out, "</details>\n");
     }
+    const int left = cJSON_GetArraySize(advice) - number;
+    if (left > 0)
+        ypi_text_add(out, "<p>%d more, less urgent, are printed by --text.</p>", left);
     ypi_text_add(out, "%s</section>\n", number > ADVICE_OPEN ? "</details>" : "");
 }
 
@@ -219,11 +226,12 @@ static void put_svg(struct ypi_text *out, const char *svg, const char *style, si
     ypi_text_add(out, "%s", same ? again + length : svg);
 }
 
-/* The first plot of a page, whose style holds for the others. */
 struct drawn {
-    const char *style;
+    const char *style; /* of the first plot of the page, which holds for the others */
     size_t length;
     int groups;
+    size_t end;  /* of the page's text: no group begins behind it */
+    size_t left; /* plots that are not drawn */
 };
 
 static void put_plot(struct ypi_text *out, const struct ypi_plot *plot, struct drawn *drawn)
@@ -253,7 +261,12 @@ static void put_groups(struct ypi_text *out, const struct ypi_plot_list *plots, 
         const struct ypi_plot *plot = &plots->list[i];
         if ((strcmp(plot->group, "run") == 0) != of_run)
             continue;
-        if (group == NULL || strcmp(group, plot->group) != 0) {
+        const bool begins = group == NULL || strcmp(group, plot->group) != 0;
+        if (drawn->left > 0 || (begins && out->length > drawn->end)) {
+            drawn->left++;
+            continue;
+        }
+        if (begins) {
             ypi_text_add(out, "%s<details%s><summary><h3>",
                          group != NULL ? "</div></details>\n" : "",
                          drawn->groups++ < GROUPS_OPEN ? " open" : "");
@@ -266,12 +279,17 @@ static void put_groups(struct ypi_text *out, const struct ypi_plot_list *plots, 
     ypi_text_add(out, "%s", group != NULL ? "</div></details>\n" : "");
 }
 
-void ypi_page_plots(struct ypi_text *out, const struct ypi_plot_list *plots)
+void ypi_page_plots(struct ypi_text *out, const struct ypi_plot_list *plots, size_t room)
 {
-    struct drawn drawn = {0};
+    struct drawn drawn = {.end = out->length + room};
     ypi_text_add(out, "<section id=plots><h2>Plots <b>%zu</b></h2>", plots->count);
     put_groups(out, plots, true, &drawn);
     put_groups(out, plots, false, &drawn);
+    if (drawn.left > 0)
+        ypi_text_add(out,
+                     "<p>%zu more would make the page too large: --plots DIR writes all of them, "
+                     "-m, -k and ids choose fewer cases.</p>",
+                     drawn.left);
     ypi_text_add(out, "</section>\n");
 }
 
