@@ -13,9 +13,9 @@ struct ypi_arguments {
     int names;          /* words behind argv[0] that say which command it is: `plan` */
 };
 
-/* Takes the words behind argv[0] and the command's names: "--id X", "--id=X", "-n X", "-nX", "--". False at anything
- * else, which is reported with its place marked. "--list-options" as the last word prints the table
- * for shells and manual pages, a line an option, and ends the program. */
+/* Takes the words behind argv[0] and the command's names: "--id X", "--id=X", "-n X", "-nX", "--".
+ * False at anything else, which is reported with its place marked. "--list-options" as the last
+ * word prints the table for shells and manual pages, a line an option, and ends the program. */
 bool ypi_arguments_read(const struct ypi_arguments *a, int argc, char **argv);
 
 /* Prints what is wrong with argv[index], and marks it. */

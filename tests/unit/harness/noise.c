@@ -1,7 +1,7 @@
 /* What is read from the kernel's files, on kernels of several kinds, and what is said of it. */
 #include "harness/measure/noise.h"
-#include "base/system/clock.h"
 #include "base/system/cgroup_path.h"
+#include "base/system/clock.h"
 #include "base/system/file.h"
 #include "device/cpu/binding.h"
 #include "harness/record/row.h"
