@@ -169,6 +169,11 @@ def shows_plots(page):
     page.wait("document.querySelector('#plots output').textContent.includes('0.4 of fp32')",
               "the roofline names what is under the pointer")
     page.keep("plots")
+    page.browser.run("document.querySelectorAll('#plots details').forEach(one => one.open = true)")
+    thin = page.browser.run("return [...document.querySelectorAll('#plots svg rect')].filter(one => "
+                            "parseFloat(getComputedStyle(one).width) !== +one.getAttribute('width')).length")
+    bars = page.browser.run("return document.querySelectorAll('#plots svg rect[data-case]').length")
+    page.tap.check(bars > 0 and thin == 0, "no rule of the page changes the bars of plots", (bars, thin))
     page.browser.run("document.querySelector('#plots figure details').open = true")
     page.tap.check("two are not drawn" in page.browser.run("return document.querySelector('#plots figure').innerText"),
                    "a plot has its numbers beside it")

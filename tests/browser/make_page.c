@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { DRAWN = 60 }; /* cases in plots */
+
 int main(int argc, char **argv)
 {
     if (argc < 4) {
@@ -19,6 +21,7 @@ int main(int argc, char **argv)
     struct planted *planted = planted_make(strtoul(argv[2], NULL, 10), atoi(argv[3]), hostile);
     const struct ypi_content *content = planted_content(planted);
     struct ypi_page *page = ypi_page_create(argv[1], content);
+    struct ypi_plots *drawn = ypi_plots_create();
     clock_t of_page = 0;
     if (page == NULL) {
         fprintf(stderr, "%s\n", yp_last_error());
@@ -29,9 +32,11 @@ int main(int argc, char **argv)
         clock_t begun = clock();
         (void)ypi_page_take(page, &content->list[at], document);
         of_page += clock() - begun;
+        if (at < DRAWN)
+            (void)ypi_plots_take(drawn, &content->list[at], document);
         cJSON_Delete(document);
     }
-    struct ypi_plot_list *plots = planted_plots(planted);
+    struct ypi_plot_list *plots = planted_plots(planted, ypi_plots_finish(drawn));
     cJSON *advice = planted_advice(planted);
     clock_t begun = clock();
     enum yp_status status = ypi_page_finish(page, plots, advice);
@@ -39,7 +44,7 @@ int main(int argc, char **argv)
     if (status != YP_OK)
         fprintf(stderr, "%s\n", yp_last_error());
     printf("the page took %.3f s\n", (double)of_page / CLOCKS_PER_SEC);
-    planted_free_plots(plots);
+    ypi_plot_list_free(plots);
     cJSON_Delete(advice);
     planted_free(planted);
     return status == YP_OK ? 0 : 1;

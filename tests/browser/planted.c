@@ -86,6 +86,12 @@ static enum ypi_section section_of(size_t at, size_t count)
     return at + 4 >= count ? YPI_SKIPPED : YPI_PASSED;
 }
 
+/* The axis `m` of a case, eight values a test. */
+static size_t size_of(size_t at)
+{
+    return (size_t)1 << (at % 8 + 4);
+}
+
 static void fill(struct planted *p, size_t at, size_t count, int past)
 {
     static const char *const outcomes[] = {"failed", "undecided", "passed", "passed", "skipped"};
@@ -98,7 +104,7 @@ static void fill(struct planted *p, size_t at, size_t count, int past)
     one->test = ypi_format("perf/operators.c::linear_%zu", at / 8);
     one->id = p->hostile ? ypi_format("%s%zu", HOSTILE, at)
                          : ypi_format("perf/operators.c::linear_%zu[m=%zu-n=512-type=fp32-cpu]",
-                                      at / 8, (size_t)1 << (at % 8 + 4));
+                                      at / 8, size_of(at));
     if (p->hostile && at == 1) {
         char *longer = ypi_calloc(4097, 1);
         memset(longer, 'x', 4096);
@@ -294,7 +300,8 @@ cJSON *planted_document(const struct planted *p, size_t at)
     cJSON *document = cJSON_CreateObject();
     cJSON *failures = cJSON_AddArrayToObject(document, "failures");
     cJSON_AddItemToObject(document, "result", make_result(p, at));
-    cJSON_AddItemToObject(document, "case", parse("{\"axes\":{\"m\":64,\"type\":\"fp32\"}}"));
+    snprintf(text, sizeof text, "{\"axes\":{\"m\":%zu,\"type\":\"fp32\"}}", size_of(at));
+    cJSON_AddItemToObject(document, "case", parse(text));
     if (p->list[at].section == YPI_SKIPPED)
         return document;
     cJSON *measurements = cJSON_AddArrayToObject(document, "measurements");
@@ -327,12 +334,13 @@ cJSON *planted_document(const struct planted *p, size_t at)
 
 /* -- plots and advice ------------------------------------------------------------------------ */
 
-struct ypi_plot_list *planted_plots(const struct planted *p)
+struct ypi_plot_list *planted_plots(const struct planted *p, struct ypi_plot_list *more)
 {
-    struct ypi_plot_list *plots = ypi_calloc(1, sizeof *plots);
+    struct ypi_plot_list *plots = more != NULL ? more : ypi_calloc(1, sizeof *plots);
     struct ypi_text svg = {0};
-    plots->list = ypi_calloc(1, sizeof *plots->list);
-    plots->count = 1;
+    plots->list = ypi_realloc(plots->list, plots->count + 1, sizeof *plots->list);
+    memmove(plots->list + 1, plots->list, plots->count * sizeof *plots->list);
+    plots->count++;
     ypi_text_add(&svg, "<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "
                        "viewBox=\"0 0 600 200\" "
                        "role=\"img\"><title>Roofline</title><path d=\"M20 180L200 20H590\" "
@@ -344,22 +352,14 @@ struct ypi_plot_list *planted_plots(const struct planted *p)
                      40 + 27 * at, 40 + 130 * noise(at, 2), p->list[at].id, p->list[at].id);
     ypi_text_add(&svg, "</svg>\n");
     plots->list[0] = (struct ypi_plot){
-        .name = "roofline",
-        .title = p->hostile ? HOSTILE : "Roofline",
-        .group = "run",
+        .name = ypi_strdup("roofline"),
+        .title = ypi_strdup(p->hostile ? HOSTILE : "Roofline"),
+        .group = ypi_strdup("run"),
         .svg = ypi_text_take(&svg),
         .table = parse(
             "{\"columns\":[\"case\",\"FLOP/"
             "s\"],\"rows\":[[\"a<b\",1.5e9],[\"c\",null]],\"notes\":[\"two are not drawn\"]}")};
     return plots;
-}
-
-void planted_free_plots(struct ypi_plot_list *plots)
-{
-    free(plots->list[0].svg);
-    cJSON_Delete(plots->list[0].table);
-    free(plots->list);
-    free(plots);
 }
 
 cJSON *planted_advice(const struct planted *p)

@@ -12,9 +12,9 @@ void planted_free(struct planted *planted);
 const struct ypi_content *planted_content(const struct planted *planted);
 /* Owned by the caller. */
 cJSON *planted_document(const struct planted *planted, size_t at);
-/* One plot with a mark for each of the first cases. */
-struct ypi_plot_list *planted_plots(const struct planted *planted);
-void planted_free_plots(struct ypi_plot_list *plots);
+/* A plot of the run with a mark for each of the first cases, and behind it those of `more`, which
+ * may be NULL and which it takes. Owned by the caller: ypi_plot_list_free(). */
+struct ypi_plot_list *planted_plots(const struct planted *planted, struct ypi_plot_list *more);
 cJSON *planted_advice(const struct planted *planted);
 
 /* What is in hostile ids, names and texts: each would be seen in a page that does not escape it. */

@@ -43,11 +43,11 @@ static char *write_page(const struct planted *planted)
         cr_assert(ypi_page_take(page, &content->list[at], document) == YP_OK);
         cJSON_Delete(document);
     }
-    struct ypi_plot_list *plots = planted_plots(planted);
+    struct ypi_plot_list *plots = planted_plots(planted, NULL);
     cJSON *advice = planted_advice(planted);
     enum yp_status status = ypi_page_finish(page, plots, advice);
     cr_assert(status == YP_OK, "%s", yp_last_error());
-    planted_free_plots(plots);
+    ypi_plot_list_free(plots);
     cJSON_Delete(advice);
     char *html = read_whole(path);
     (void)unlink(path);
