@@ -1,5 +1,6 @@
 #include "base/text/output.h"
 
+#include "base/system/atomic_file.h"
 #include "base/text/text.h"
 
 #include <errno.h>
@@ -21,6 +22,23 @@ int ypi_flush(void)
         return YPI_COMMAND_OK;
     fprintf(stderr, "yieldpoint: the output cannot be written: %s\n", strerror(errno));
     return YPI_COMMAND_FILE;
+}
+
+enum yp_status ypi_put_file(const char *path, const void *bytes, size_t size)
+{
+    struct ypi_atomic_file file;
+    if (strcmp(path, "-") == 0) {
+        (void)fwrite(bytes, 1, size, stdout);
+        return YP_OK;
+    }
+    enum yp_status status = ypi_atomic_create(&file, path);
+    if (status != YP_OK)
+        return status;
+    status = ypi_write_at(file.fd, path, 0, bytes, size);
+    if (status == YP_OK)
+        status = ypi_atomic_publish(&file, true);
+    ypi_atomic_abandon(&file);
+    return status;
 }
 
 /* cJSON prints bytes from 0x80 as they are. */

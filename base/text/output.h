@@ -3,6 +3,8 @@
 
 #include <cJSON.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <yieldpoint/device.h>
 
 enum ypi_command_exit {
     YPI_COMMAND_OK = 0,
@@ -18,6 +20,10 @@ int ypi_file_error(void);
 /* Writes what is left of the standard output; YPI_COMMAND_OK, or YPI_COMMAND_FILE after telling
  * the standard error stream. */
 int ypi_flush(void);
+
+/* A file at `path` that appears whole or not at all, in the place of one of that name; "-": added
+ * to the standard output, which ypi_flush() writes. YP_IO with yp_last_error() set. */
+enum yp_status ypi_put_file(const char *path, const void *bytes, size_t size);
 
 /* The document as text, in lines or in one: valid UTF-8 whatever bytes its names and texts hold.
  * The caller frees it with free(); NULL without memory. */

@@ -1,6 +1,6 @@
 #include "reports/advice/advice.h"
 
-#include "base/system/atomic_file.h"
+#include "base/text/output.h"
 #include "base/text/text.h"
 #include "reports/format.h"
 
@@ -53,23 +53,6 @@ static void add_section(struct ypi_text *out, const cJSON *entry, const cJSON *c
     free(test);
 }
 
-static enum yp_status publish(const char *path, const struct ypi_text *text)
-{
-    struct ypi_atomic_file file;
-    if (strcmp(path, "-") == 0) {
-        (void)fwrite(text->data, 1, text->length, stdout); /* ypi_flush() tells what failed */
-        return YP_OK;
-    }
-    enum yp_status status = ypi_atomic_create(&file, path);
-    if (status != YP_OK)
-        return status;
-    status = ypi_write_at(file.fd, path, 0, text->data, text->length);
-    if (status == YP_OK)
-        status = ypi_atomic_publish(&file, true);
-    ypi_atomic_abandon(&file);
-    return status;
-}
-
 enum yp_status ypi_advice_write_ini(const cJSON *advice, const char *path)
 {
     const cJSON *entry;
@@ -86,7 +69,7 @@ enum yp_status ypi_advice_write_ini(const cJSON *advice, const char *path)
         count++;
     }
     enum yp_status status =
-        count > 0 ? publish(path, &text)
+        count > 0 ? ypi_put_file(path, text.data, text.length)
                   : yp_set_error(YP_INVALID,
                                  "%s: not written, no configuration can be recommended: that "
                                  "needs two undisturbed ones of the same work that differ in "

@@ -1,7 +1,8 @@
 /* Plots as files. PNG is made from our own SVG by librsvg, so that both are one picture. The
  * library is loaded when a picture is written: linked, it would cost every command 15 ms at its
  * start. */
-#include "base/system/atomic_file.h"
+#include "base/system/file.h"
+#include "base/text/output.h"
 #include "base/text/text.h"
 #include "reports/plots/plots.h"
 
@@ -9,18 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <yieldpoint/device.h>
-
-static enum yp_status write_file(const char *path, const void *bytes, size_t size)
-{
-    struct ypi_atomic_file file;
-    enum yp_status status = ypi_atomic_create(&file, path);
-    if (status == YP_OK)
-        status = ypi_write_at(file.fd, path, 0, bytes, size);
-    if (status == YP_OK)
-        status = ypi_atomic_publish(&file, true);
-    ypi_atomic_abandon(&file);
-    return status;
-}
 
 static enum yp_status no_png(const char *why)
 {
@@ -127,7 +116,7 @@ static enum yp_status write_png(const char *path, const char *svg)
         return refused(path, "", error);
     enum yp_status status = draw(handle, path, &png);
     if (status == YP_OK)
-        status = write_file(path, png.data, png.length);
+        status = ypi_put_file(path, png.data, png.length);
     free(png.data);
     lib.g_object_unref(handle);
     return status;
@@ -152,7 +141,7 @@ enum yp_status ypi_plots_write(const struct ypi_plot_list *list, const char *dir
         char *png = ypi_format("%s/%s.png", directory, list->list[i].name);
         status = ypi_make_parents(svg);
         if (status == YP_OK)
-            status = write_file(svg, list->list[i].svg, strlen(list->list[i].svg));
+            status = ypi_put_file(svg, list->list[i].svg, strlen(list->list[i].svg));
         if (status == YP_OK)
             status = write_png(png, list->list[i].svg);
         free(svg);

@@ -1,6 +1,6 @@
 #include "reports/report/markdown.h"
 
-#include "base/system/atomic_file.h"
+#include "base/text/output.h"
 #include "base/text/text.h"
 #include "gate/summary.h"
 #include "reports/report/lines.h"
@@ -341,28 +341,11 @@ static void add_left_out(struct ypi_markdown *m, int advice)
         ypi_text_add(&m->text, ".\n");
 }
 
-static enum yp_status write_file(const char *path, const struct ypi_text *text)
-{
-    struct ypi_atomic_file file;
-    if (strcmp(path, "-") == 0) {
-        (void)fwrite(text->data, 1, text->length, stdout); /* ypi_flush() tells what failed */
-        return YP_OK;
-    }
-    enum yp_status status = ypi_atomic_create(&file, path);
-    if (status != YP_OK)
-        return status;
-    status = ypi_write_at(file.fd, path, 0, text->data, text->length);
-    if (status == YP_OK)
-        status = ypi_atomic_publish(&file, true);
-    ypi_atomic_abandon(&file);
-    return status;
-}
-
 enum yp_status ypi_markdown_finish(struct ypi_markdown *m, const cJSON *advice)
 {
     close_section(m);
     add_left_out(m, add_advice(&m->text, advice));
-    enum yp_status status = write_file(m->path, &m->text);
+    enum yp_status status = ypi_put_file(m->path, m->text.data, m->text.length);
     ypi_markdown_drop(m);
     return status;
 }
