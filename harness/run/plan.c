@@ -193,7 +193,9 @@ enum yp_status ypi_plan_make(struct ypi_plan *plan, struct ypi_collection *c, in
             ypi_case_list_add(&plan->cases, c->cases[i]->device, c->cases[i]->id);
             number++;
         }
-    return ypi_case_list_write(&plan->cases, plan->directory);
+    /* For onlookers alone: a run goes on without it. */
+    (void)ypi_case_list_write(&plan->cases, plan->directory);
+    return YP_OK;
 }
 
 void ypi_plan_clear(struct ypi_plan *plan)

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SETTINGS = 21 };
+enum { SETTINGS = 22 };
 
 struct graph_trainee {
     struct graph_options o;
@@ -288,6 +288,7 @@ struct train_objective graph_trainee_objective(struct graph_trainee *t)
                                                      {"endpoint", bits(o->losses.endpoint)},
                                                      {"collision", bits(o->losses.collision)},
                                                      {"precision", (uint64_t)o->precision},
+                                                     {"augment", t->source.augments},
                                                      {"seed", t->seed}};
     memcpy(t->settings, settings, sizeof settings);
     return (struct train_objective){.parameters = graph_elements(o, GRAPH_PARTS),

@@ -13,6 +13,7 @@ struct graph_source {
     enum yp_status (*read)(void *arg, const uint32_t *index, size_t count, int64_t epoch,
                            struct graph_batch *out);
     void *arg;
+    bool augments; /* read() changes the graphs: a checkpoint is of a training that does, or not */
 };
 
 struct graph_trainee;

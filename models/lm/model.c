@@ -130,6 +130,8 @@ enum yp_status lm_check_options(const struct lm_options *o)
     if (status == YP_OK && o->kind != NULL && strcmp(o->kind, "cpu") != 0 &&
         strcmp(o->kind, "cuda") != 0)
         status = yp_set_error(YP_INVALID, "lm_options.kind is '%s': must be cpu or cuda", o->kind);
+    if (status == YP_OK && o->precision == NN_FP16)
+        status = yp_set_error(YP_INVALID, "lm_options.precision is fp16: must be fp32 or bf16");
     if (status == YP_OK && o->logits && o->pass == NN_MODEL_GRADIENT)
         status = yp_set_error(YP_INVALID, "lm_options.logits: only a loss has a gradient");
     return status;

@@ -217,6 +217,8 @@ enum yp_status mock_check_options(const struct mock_options *o)
                             o->tile, MOCK_STRIDES, MOCK_STRIDES);
     if (o->batch < 1 || o->batch > 1024)
         return yp_set_error(YP_INVALID, "mock_options.batch is %zu: must be 1 to 1024", o->batch);
+    if (o->precision == NN_FP16)
+        return yp_set_error(YP_INVALID, "mock_options.precision is fp16: must be fp32 or bf16");
     return refiner_check_kind("mock_options", o->kind);
 }
 

@@ -182,6 +182,7 @@ char *train_option_read(void *values, const struct ypi_option *option, const cha
            strcmp(train_option_word(&train_options[i], name), option->name) != 0)
         i++;
     const struct train_option *o = &train_options[i];
+    assert(strcmp(train_option_word(o, name), option->name) == 0);
     char *allowed = train_option_set(o, text, (char *)&words->config + o->at);
     char *message =
         allowed != NULL ? ypi_format("one of %s%s", o->words == NULL ? "the " : "", allowed) : NULL;

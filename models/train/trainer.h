@@ -202,7 +202,8 @@ enum yp_status train_save(struct train *train, const char *path);
 enum train_end {
     TRAIN_NOT_ENDED,  /* stopped by `steps` or the watcher, or failed */
     TRAIN_ALL_EPOCHS, /* done */
-    TRAIN_NO_BETTER   /* stopped early */
+    TRAIN_NO_BETTER,  /* stopped early */
+    TRAIN_SKIPPED     /* more than max_skipped steps in a row were skipped: train_run() failed */
 };
 
 /* Trains to the end, or for `steps` steps (0: no limit; skipped ones count). YP_INVALID before

@@ -113,37 +113,3 @@ void ypi_page_ceiling(char out[256], const cJSON *document, const char *name)
     if (bound != NULL)
         ypi_ceiling_text(out, bound);
 }
-
-/* -- changes ------------------------------------------------------------------------------- */
-
-static void format_as(char out[YPI_FIGURE_MAX], const struct ypi_change *change, double value,
-                      const cJSON *document)
-{
-    if (strcmp(change->what, "time") == 0)
-        ypi_format_seconds(out, value);
-    else if (strcmp(change->what, "memory") == 0)
-        ypi_format_bytes(out, value);
-    else if (strcmp(change->what, "value") == 0)
-        ypi_format_value(out, value, unit_of(document, change->name));
-    else
-        ypi_format_value(out, value, "");
-}
-
-char *ypi_page_change(const struct ypi_change *change, const cJSON *document)
-{
-    struct ypi_text out = {0};
-    char before[YPI_FIGURE_MAX];
-    char now[YPI_FIGURE_MAX];
-    format_as(before, change, change->before, document);
-    format_as(now, change, change->now, document);
-    ypi_text_add(&out, "%s%s%s: %s \u2192 %s", change->what,
-                 change->name != NULL && *change->name ? " " : "",
-                 change->name != NULL ? change->name : "",
-                 change->before_text != NULL ? change->before_text : before,
-                 change->now_text != NULL ? change->now_text : now);
-    if (isfinite(change->ratio))
-        ypi_text_add(&out, ", %.3g times", change->ratio);
-    if (change->low < change->high)
-        ypi_text_add(&out, " [%.3g, %.3g]", change->low, change->high);
-    return ypi_text_take(&out);
-}

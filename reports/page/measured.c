@@ -218,7 +218,7 @@ static void add_measurement(struct ypi_page *page, struct ypi_text *out,
         add_figures(out, "e", m, estimate, 3);
         add_figures(out, "d", m, spread, 4);
         if (variation > 0)
-            snprintf(cv, sizeof cv, "%.2g %%", 100 * variation);
+            snprintf(cv, sizeof cv, "%.3g %%", 100 * variation);
         add_text(out, "v", cv);
         if (!isnan(ypi_real(m, "p90")))
             add_figures(out, "q", m, quantiles, isnan(ypi_real(m, "p999")) ? 2 : 3);

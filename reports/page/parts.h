@@ -86,5 +86,3 @@ void ypi_page_budget_figure(char out[128], const cJSON *document, const cJSON *b
 /* "copy from memory at 12.3 GB/s on 2 threads": the nearest ceiling of the measurement `name`, or
  * of the first that has one; "" where none was probed. */
 void ypi_page_ceiling(char out[256], const cJSON *document, const char *name);
-/* "time forward 1.2 ms, was 1.0 ms: 1.20 times [1.1, 1.3]". The caller frees. */
-char *ypi_page_change(const struct ypi_change *change, const cJSON *document);

@@ -128,7 +128,7 @@ static void put_message(struct ypi_text *out, const char *message)
     if (*message == '\0')
         return;
     size_t length = strnlen(message, MESSAGE_MOST);
-    while (length == MESSAGE_MOST && length > 0 && ((unsigned char)message[length] & 0xc0) == 0x80)
+    while (length > 0 && ((unsigned char)message[length] & 0xc0) == 0x80)
         length--;
     ypi_text_bytes(&first, message, length);
     ypi_text_add(out, "<pre>");
@@ -208,18 +208,15 @@ static void put_budgets(struct ypi_text *out, const cJSON *document)
         ypi_text_add(out, "</table></div>");
 }
 
-static void put_changes(struct ypi_text *out, const struct ypi_report_case *one,
-                        const cJSON *document)
+static void put_changes(struct ypi_text *out, const struct ypi_report_case *one)
 {
     if (one->change_count > 0)
         ypi_text_add(out, "<ul>");
     for (size_t i = 0; i < one->change_count; i++) {
         const struct ypi_change *c = &one->changes[i];
-        char *text = ypi_page_change(c, document);
         ypi_text_add(out, "<li>");
-        ypi_page_html(out, text);
+        ypi_page_html(out, c->text);
         ypi_text_add(out, "%s", c->better ? " (better)" : c->worse ? " (worse)" : "");
-        free(text);
     }
     if (one->change_count > 0)
         ypi_text_add(out, "</ul>");
@@ -246,7 +243,7 @@ static void put_why(struct ypi_text *out, const struct ypi_report_case *one, con
         put_failures(out, member(document, "failures"));
         put_budgets(out, document);
     }
-    put_changes(out, one, document);
+    put_changes(out, one);
     if (is_open)
         put_reproduce(out, ypi_text_of(document, "reproduce"));
     ypi_text_add(out, "</div>");

@@ -215,11 +215,14 @@ static enum yp_status number_of(const struct table *t, int i, double *out)
     *out = NAN;
     if (*cell == '\0')
         return YP_OK;
-    if (!ypi_parse_double(cell, out) || !isfinite(*out) || *out < 0)
-        return yp_set_error(YP_INVALID,
-                            "%s:%d: %s is '%.60s'; it takes a number of 0 or more, or nothing",
-                            t->path, t->begins, columns[i].name, cell);
-    return YP_OK;
+    if (ypi_parse_double(cell, out) && isfinite(*out) && *out >= 0)
+        return YP_OK;
+    char *shown = ypi_utf8(cell); /* a terminal prints it */
+    ypi_make_printable(shown);
+    yp_set_error(YP_INVALID, "%s:%d: %s is '%.60s'; it takes a number of 0 or more, or nothing",
+                 t->path, t->begins, columns[i].name, shown);
+    free(shown);
+    return YP_INVALID;
 }
 
 struct row {

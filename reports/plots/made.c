@@ -16,9 +16,8 @@ static bool is_used(const struct ypi_plots *p, const char *name)
     return false;
 }
 
-/* For files and ids in a page: of hostile and long names what is left, with a number where another
- * plot has the name. The caller frees. */
-static char *file_name(const struct ypi_plots *p, const char *text, const char *kind)
+/* Letters, digits and "_.-" of a text, NAME_MOST at most; "" is allowed. The caller frees. */
+static char *plain_name(const char *text)
 {
     struct ypi_text name = {0};
     for (; *text && name.length < NAME_MOST; text++) {
@@ -31,9 +30,17 @@ static char *file_name(const struct ypi_plots *p, const char *text, const char *
     }
     while (name.length > 0 && name.data[name.length - 1] == '-')
         name.data[--name.length] = '\0';
-    char *first =
-        ypi_format("%s%s%s", name.length > 0 ? name.data : "", name.length > 0 ? "-" : "", kind);
-    free(name.data);
+    return ypi_text_take(&name);
+}
+
+/* For files and ids in a page: of hostile and long names what is left, with a number where another
+ * plot has the name. The caller frees. */
+static char *file_name(const struct ypi_plots *p, const char *text, const char *kind)
+{
+    char *name = plain_name(text), *of = plain_name(kind);
+    char *first = ypi_format("%s%s%s", name, *name != '\0' ? "-" : "", of);
+    free(name);
+    free(of);
     char *out = ypi_strdup(first);
     for (int i = 2; is_used(p, out); i++) {
         free(out);

@@ -133,7 +133,7 @@ static void choose_threads(struct roofline *r)
     size_t most = 0;
     for (size_t i = 0; i < r->plots->roof_count; i++) {
         const struct ypi_plot_roof *roof = &r->plots->roofs[i];
-        if (strcmp(roof->device, r->device) == 0 && roof->threads >= r->threads) {
+        if (strcmp(roof->device, r->device) == 0) {
             size_t count = 0;
             for (size_t k = 0; k < r->plots->roof_count; k++)
                 if (strcmp(r->plots->roofs[k].device, r->device) == 0 &&

@@ -102,9 +102,16 @@ static void note(int *code, enum yp_status status)
     if (status == YP_OK)
         return;
     const int told = ypi_file_error();
-    const bool nothing = status == YP_INVALID; /* there is no configuration to recommend */
     if (*code == YPI_COMMAND_OK)
-        *code = nothing ? YPI_COMMAND_NOTHING : told;
+        *code = told;
+}
+
+static void note_configuration(int *code, enum yp_status status)
+{
+    const bool first = *code == YPI_COMMAND_OK;
+    note(code, status);
+    if (first && status == YP_INVALID) /* there is none to recommend */
+        *code = YPI_COMMAND_NOTHING;
 }
 
 int ypi_consumers_finish(struct ypi_consumers *all)
@@ -124,7 +131,7 @@ int ypi_consumers_finish(struct ypi_consumers *all)
     if (o->plots != NULL)
         note(&code, ypi_plots_write(plots, o->plots));
     if (o->configuration != NULL)
-        note(&code, ypi_advice_write_ini(advice, o->configuration));
+        note_configuration(&code, ypi_advice_write_ini(advice, o->configuration));
     if (plots != NULL)
         ypi_plot_list_free(plots);
     cJSON_Delete(advice);

@@ -1,5 +1,6 @@
 /* yieldpoint report: what a history says of a run, as files for people. */
 #include "base/options/arguments.h"
+#include "base/system/file.h"
 #include "base/text/output.h"
 #include "base/text/text.h"
 #include "reports/content/content.h"
@@ -168,8 +169,31 @@ static enum yp_status give_all(struct ypi_consumers *to, struct ypi_content *con
     return status;
 }
 
+/* Says on stderr which output would take the place of a file that is read. */
+static bool spares_inputs(const struct request *r, const char *history)
+{
+    struct place all[PLACES];
+    list_places(all, &r->outputs);
+    for (int i = 0; i < PLACES; i++) {
+        const char *path = all[i].path, *taken = NULL;
+        if (path != NULL && ypi_is_same_file(path, history))
+            taken = history;
+        for (int k = 0; path != NULL && k < r->outputs.table_count; k++)
+            if (ypi_is_same_file(path, r->outputs.tables[k]))
+                taken = r->outputs.tables[k];
+        if (taken != NULL) {
+            fprintf(stderr, "yieldpoint: %s would take the place of %s, which is read\n",
+                    all[i].option, taken);
+            return false;
+        }
+    }
+    return true;
+}
+
 static int write_all(const struct request *r, struct ypi_content *content)
 {
+    if (!spares_inputs(r, content->history))
+        return YPI_COMMAND_USAGE;
     struct ypi_consumers *to = ypi_consumers_create(&r->outputs, content);
     int code = YPI_COMMAND_OK;
     if (to == NULL)

@@ -204,6 +204,11 @@ YP_TEST(graph_train, overflows, .tags = "stress small", .parallel = true)
               memcmp(train_parameters(r.train), graph_trainee_start(r.trainee),
                      r.objective.parameters * sizeof(float)) == 0,
               "parameters have changed");
+    yp_expect(t,
+              memcmp(train_average(r.train), graph_trainee_start(r.trainee),
+                     r.objective.parameters * sizeof(float)) == 0 &&
+                  state.lr == config.adamw.lr,
+              "their average or the rate has: %g", state.lr);
     yp_ok(t, train_run(r.train, 0));
     train_state(r.train, &state);
     yp_expect(t, s.made > s.skipped && (int)state.step == s.made && (int)state.skipped == s.skipped,

@@ -122,20 +122,25 @@ static void fill(struct planted *p, size_t at, size_t count, int past)
     one->change_count = at % 2 ? 1 : 2;
     p->changes[2 * at] = (struct ypi_change){.what = "time",
                                              .name = p->hostile ? HOSTILE : "work",
+                                             .text = p->hostile ? HOSTILE
+                                                                : "time of work 1 ms -> 1.3 ms, "
+                                                                  "1.3 times [1.25, 1.35]",
                                              .before = time_of(at) / 1.3,
                                              .now = time_of(at),
                                              .ratio = 1.3,
                                              .low = 1.25,
                                              .high = 1.35,
                                              .worse = true};
-    p->changes[2 * at + 1] = (struct ypi_change){.what = "memory",
-                                                 .name = "",
-                                                 .before = 2e6,
-                                                 .now = 1e6,
-                                                 .ratio = 0.5,
-                                                 .low = NAN,
-                                                 .high = NAN,
-                                                 .better = true};
+    p->changes[2 * at + 1] =
+        (struct ypi_change){.what = "memory",
+                            .name = "",
+                            .text = p->hostile ? HOSTILE : "memory 2 MB -> 1 MB",
+                            .before = 2e6,
+                            .now = 1e6,
+                            .ratio = 0.5,
+                            .low = NAN,
+                            .high = NAN,
+                            .better = true};
 }
 
 struct planted *planted_make(size_t cases, int past, bool hostile)

@@ -87,7 +87,7 @@ def check_install_targets(tap, folder):
     programs = [t for t in own.told("--targets") if t["type"] == "executable"]
     built = sorted(t["name"] for t in programs if os.path.exists(t["filename"][0]))
     # The manual page of test programs is what the first of them says of itself.
-    tap.equal(built, ["manual-suite", "yieldpoint"], "install-targets builds no program but what is installed needs")
+    tap.equal(built, ["manual-suite", "yieldpoint", "yieldpoint-embed"], "install-targets builds no program but what is installed needs")
     tap.check(len(programs) > 10, "of many", len(programs))
     stage = Installed(own.out, os.path.join(folder, "both"))
     tap.check(stage.ok, "and meson install --no-rebuild finds all it needs", stage.done.stderr)

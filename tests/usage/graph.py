@@ -197,7 +197,7 @@ def check_seeds(tap, program, folder):
         with open(path, "rb") as file:
             outs.append(file.read())
     tap.check(outs[0] == outs[1] != outs[2], "are of the seed alone")
-    for i, name, bound in ((0, "float", 1e-5), (4, "bf16", 0.1), (5, "fp16", 0.1)):
+    for i, name, bound in ((0, "float", 1e-5), (4, "bf16", 0.1), (5, "fp16", 0.1 / 8)):
         errors = together(found[i], found[3]), off("mixture", found[i], found[3])
         tap.check(max(errors) < bound, f"{name} is near double", errors)
         print(f"# {name}: gradients and mixture are off by {errors[0]:.2e} and {errors[1]:.2e}")
@@ -360,6 +360,15 @@ def check_training(tap, program, folder):
               "a training without a loss ends", done)
     tap.check(all(math.isfinite(v) for _, values in tensors(path).values() for v in values),
               "the best weights are saved")
+    scaled = "--precision", "fp16", "--scaling-initial"
+    done = train("--epochs", "9", *scaled, "1e30")
+    tap.check(done.code == NOTHING and "the loss is not finite any more" in done.err,
+              "a scale that no few steps bring down ends a training as a lost loss does", done)
+    done = train("--epochs", "2", *scaled, "1e6", "--accumulate", "1000")
+    tap.check(done.code == 0 and "epoch 2: validation" in done.out and "2 steps skipped" in done.out,
+              "an epoch whose only step is skipped for its scale is no lost loss", done)
+    done = train("--epochs", "1", "--checkpoint", checkpoint, "--resume", "--load", GRAPHS)
+    tap.check(done.code == USAGE and "--load" in done.err, "--resume with --load", done)
     for option in ("--save", "--checkpoint"):
         done = run(program, "graph", *words, option, os.path.join(folder, "no", "where"))
         tap.check((done.code, done.out) == (FILE, "") and "no/where: cannot be made" in done.err,

@@ -402,6 +402,12 @@ def outputs(t, cli, suite):
                             ("a limit that is no size", ["--limit", "much"])]:
             done = run(cli, "report", *words, "--history", history.path)
             t.check(done.code == 4 and done.out == "" and "^" in done.err, f"{name}: exit 4", done)
+        before = read("table.csv")
+        for name, words in [("a page in the place of the history", ["--output", history.path]),
+                            ("a trace in the place of a table", ["--csv", path("table.csv"), "--plots", path("tables"),
+                                                                 "--trace", os.path.join(folder, ".", "table.csv")])]:
+            done = run(cli, "report", *words, "--history", history.path)
+            t.check(done.code == 4 and "which is read" in done.err and read("table.csv") == before, f"{name}: exit 4", done)
         done = run(cli, "report", "--output", "/nowhere/p.html", "--markdown", path("late.md"), "--history", history.path)
         t.check(done.code == 3 and not os.path.exists(path("late.md")), "a page that cannot be made: nothing is written", done)
 

@@ -205,6 +205,9 @@ static bool check_words(const struct words *w, enum form form)
         yp_set_error(YP_INVALID, "--data is missing");
     else if (w->resume && w->checkpoint == NULL)
         yp_set_error(YP_INVALID, "--resume needs --checkpoint");
+    else if (w->resume && w->load != NULL)
+        yp_set_error(YP_INVALID, "--resume goes on with the weights of the checkpoint: --load has "
+                                 "no effect");
     else if (w->every > 0 && w->checkpoint == NULL)
         yp_set_error(YP_INVALID, "--checkpoint-every needs --checkpoint");
     else

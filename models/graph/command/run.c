@@ -5,6 +5,7 @@
 #include "base/text/figures.h"
 #include "base/text/output.h"
 #include "models/graph/files.h"
+#include "models/train/optimiser.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -117,15 +118,21 @@ static enum yp_status check_results(struct run *run)
     return check_outputs(run);
 }
 
+/* Of the loss: gradients in 16 bits lose what is below 2^-24. */
+#define SCALE_FP16 1024.0
+
 static enum yp_status pass(struct run *run)
 {
     const struct graph_use use = {.losses = true, .gradient = run->gradient != NULL};
     struct graph *graph = graph_create(&run->o);
     enum yp_status status = graph != NULL ? graph_load(graph, &run->batch, use) : yp_last_status();
+    const double scale = run->o.precision == NN_FP16 && !run->o.oracle ? SCALE_FP16 : 1;
     const double begun = ypi_now();
     if (status == YP_OK)
-        status = graph_pass(graph, run->parameters, 1, run->gradient, NN_MODEL_COPY);
+        status = graph_pass(graph, run->parameters, scale, run->gradient, NN_MODEL_COPY);
     run->seconds = ypi_now() - begun;
+    if (run->gradient != NULL && scale != 1)
+        train_scale_gradient(graph_elements(&run->o, GRAPH_PARTS), 1 / scale, run->gradient);
     if (status == YP_OK)
         status = graph_read_loss(graph, &run->loss);
     if (status == YP_OK)

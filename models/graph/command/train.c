@@ -29,6 +29,7 @@ struct training {
     struct train_log *log;
     struct ypi_graph_progress progress;
     bool finite, diverged; /* losses: of an epoch before, of the last one not */
+    uint64_t made;         /* steps, at the end of the epoch before */
 };
 
 /* -- graphs ----------------------------------------------------------------------------------- */
@@ -97,8 +98,17 @@ static void print_scale(const struct training *t)
            state.skipped == 1 ? "" : "s");
 }
 
-/* A loss that is not finite has all weights of its step so: there the training ends. In fp16 such a
- * step is skipped. */
+/* A loss that is not finite ends the training. Where the loss is scaled, an epoch may have no loss
+ * because all of its steps were skipped for their scale. */
+static bool is_lost(struct training *t, const struct train_event *event)
+{
+    struct train_state state;
+    train_state(t->train, &state);
+    const bool judged = event->epoch > 0 && (state.step > t->made || state.scale == 1);
+    t->made = state.step;
+    return !isfinite(event->validation_loss) || (judged && !isfinite(event->train_loss));
+}
+
 static bool watch(void *arg, const struct train_event *event)
 {
     struct training *t = arg;
@@ -107,14 +117,13 @@ static bool watch(void *arg, const struct train_event *event)
         train_log_watch(t->log, event);
     if (event->kind != TRAIN_EPOCH)
         return true;
-    t->diverged =
-        !isfinite(event->validation_loss) || (event->epoch > 0 && !isfinite(event->train_loss));
+    t->diverged = is_lost(t, event);
     t->finite = t->finite || !t->diverged;
     if (t->r->quiet)
         return !t->diverged;
     ypi_format_seconds(seconds, event->seconds);
     printf("epoch %" PRIu64 ": ", event->epoch);
-    if (event->epoch > 0)
+    if (event->epoch > 0 && isfinite(event->train_loss))
         printf("training %.6g, ", event->train_loss);
     printf("validation %.6g%s", event->validation_loss, event->best ? " (best)" : "");
     for (size_t i = 0; i < t->objective.n_metrics && event->metrics != NULL; i++)
@@ -146,7 +155,8 @@ static enum yp_status open_trainer(struct training *t)
     const struct graph_source source = {.graphs = graph_data_count(t->data),
                                         .play = graph_data_groups(t->data),
                                         .read = read_batch,
-                                        .arg = t};
+                                        .arg = t,
+                                        .augments = t->r->augment};
     struct train_config config = t->r->training;
     config.watch = watch;
     config.watch_arg = t;
@@ -227,6 +237,29 @@ static void tell_end(const struct training *t)
                state.epoch, state.best_epoch);
 }
 
+/* Steps that are skipped to the end of max_skipped end a training as a loss that is lost. */
+static enum yp_status train(struct training *t)
+{
+    struct train_state state;
+    train_state(t->train, &state);
+    t->made = state.step;
+    enum yp_status status = train_run(t->train, 0);
+    train_state(t->train, &state);
+    if (status == YP_INVALID && state.end == TRAIN_SKIPPED) {
+        t->diverged = true;
+        status = YP_OK;
+    }
+    if (status == YP_OK)
+        tell_end(t);
+    return status;
+}
+
+/* Without the best weights those of the last step are kept, which may not be finite. */
+static bool is_worth_saving(const struct training *t)
+{
+    return t->r->save != NULL && t->finite && (t->r->training.keep_best || !t->diverged);
+}
+
 static enum yp_status run(struct training *t)
 {
     enum yp_status status = check_files(t->r);
@@ -246,10 +279,8 @@ static enum yp_status run(struct training *t)
                t->objective.parameters, train_part_items(t->train, TRAIN_TRAINING).count,
                train_part_items(t->train, TRAIN_VALIDATION).count);
     if (status == YP_OK)
-        status = train_run(t->train, 0);
-    if (status == YP_OK)
-        tell_end(t);
-    if (status == YP_OK && t->r->save != NULL && t->finite)
+        status = train(t);
+    if (status == YP_OK && is_worth_saving(t))
         status = save(t);
     if (status == YP_OK && t->diverged)
         status = yp_set_error(YP_INVALID,

@@ -168,7 +168,7 @@ static enum yp_status chunk_forward(const struct nn_call *call, enum nn_type typ
     if (status != YP_OK)
         return status;
     nn_activate(NN_RELU, hidden, type, rows * f);
-    NN_PARALLEL_FOR(type, i, drop.rate > 0 ? rows : 0, 1, {
+    NN_PARALLEL_FOR(nn_16_bits(type), i, drop.rate > 0 ? rows : 0, 1, {
         void *row = nn_from(hidden, i * f, type);
         nn_drop_row(&drop, (first + i) / r, (first + i) % r * f, type, row, f, false, row);
     });
@@ -184,7 +184,7 @@ static enum yp_status chunk_vjp(const struct nn_call *call, enum nn_type type,
     enum yp_status status = run(call, type, own, TO_SLOPES, first, rows, false);
     if (status != YP_OK)
         return status;
-    NN_PARALLEL_FOR(type, i, rows, 1,
+    NN_PARALLEL_FOR(nn_16_bits(type), i, rows, 1,
                     slopes(nn_from(call->value[HIDDEN], (first + i) * f, type), f, factor,
                            nn_from(own->slopes, i * f, type)));
     if (call->gradient[X] != NULL)

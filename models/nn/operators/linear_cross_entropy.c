@@ -308,8 +308,7 @@ const struct nn_operator nn_linear_cross_entropy = {
                   .arithmetic = YP_BF16},
                  {NN_FP16, "cpu", .forward = forward_fp16, .vjp = vjp_fp16, .work = work_fp16,
                   .types = "bbffff", .gradients = "bfffff",
-                  .rounding = {[X] = 0x1p-12, [W] = 0x1p-12}, /* of s */
-                  .arithmetic = YP_BF16},
+                  .rounding = {[X] = 0x1p-12, [W] = 0x1p-12}}, /* of s */
                  {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
                  {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
                   .work = work_cuda_16, .types = "bbffff", .gradients = "bfffff",

@@ -54,8 +54,10 @@ static bool headroom(const struct ypi_point *points, size_t count, double limit,
     if (!(within > 0) || !fit(points, count, false, &line))
         return false;
     double most = largest(&line, line.slope, within);
-    double least = largest(&line, line.high, within);
-    double upper = largest(&line, line.low, within);
+    /* A steeper line has the smaller batch above the mean of the peaks, the larger one below. */
+    const double steep = largest(&line, line.high, within), flat = largest(&line, line.low, within);
+    double least = fmin(steep, flat);
+    double upper = fmax(steep, flat);
     if (!(least >= 1))
         return false;
     ypi_slot(f, "axis", "%s", axis);

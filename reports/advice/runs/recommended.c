@@ -69,19 +69,20 @@ static const struct ypi_point *fastest(const struct ypi_point *points, size_t co
     return lightest;
 }
 
-static const struct ypi_point *quickest(const struct ypi_point *points, size_t count)
+static const struct ypi_point *quickest(const struct ypi_point *points, size_t count, double within)
 {
     const struct ypi_point *best = NULL;
     const struct ypi_point *lightest = NULL;
     for (size_t i = 0; i < count; i++)
-        if (isfinite(points[i].m->high) && (best == NULL || points[i].m->median < best->m->median))
+        if (isfinite(points[i].m->high) && !(points[i].kept->peak > within) &&
+            (best == NULL || points[i].m->median < best->m->median))
             best = &points[i];
     for (size_t i = 0; best != NULL && i < count; i++)
-        if (points[i].m->low <= best->m->high &&
+        if (points[i].m->low <= best->m->high && !(points[i].kept->peak > within) &&
             (lightest == NULL || is_lighter(&points[i], lightest)))
             lightest = &points[i];
     for (size_t i = 0; lightest != NULL && i < count; i++)
-        if (lightest->m->high > SURE * points[i].m->low)
+        if (lightest->m->high > SURE * points[i].m->low && !(points[i].kept->peak > within))
             return NULL;
     return lightest;
 }
@@ -147,8 +148,8 @@ static bool tell(const struct ypi_point *chosen, const struct ypi_point *points,
 static bool latency(const struct ypi_point *points, size_t count, double limit,
                     struct ypi_finding *f)
 {
-    (void)limit;
-    const struct ypi_point *chosen = quickest(points, count);
+    const struct ypi_point *chosen =
+        quickest(points, count, ypi_memory_within(points[0].kept, limit));
     if (is_training(points) || !tell(chosen, points, count, "latency", f))
         return false;
     ypi_slot(f, "time", "%s", ypi_say_time(chosen->m->median, chosen->m->low, chosen->m->high));

@@ -393,12 +393,12 @@ Test(plots, hostile_names)
         "</script><script>alert(1)</script>", "\x01\xff\"'&", longest, "", "../../etc/passwd", "é"};
     struct ypi_plots *plots = ypi_plots_create();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        for (int k = 1; k < 4; k++) {
+        for (int k = 1; k < 7; k++) {
             struct ypi_plot_case *c = ypi_plots_add_case(plots, names[i], names[i], names[i], "&");
             char number[8];
             snprintf(number, sizeof number, "%d", k);
             ypi_plot_add_axis(c, names[(i + 1) % 6], number, k);
-            ypi_plot_add_axis(c, "by", names[(i + (size_t)k) % 6], NAN);
+            ypi_plot_add_axis(c, "by", names[(i + (size_t)k % 2) % 6], NAN);
             struct ypi_plot_measurement *m =
                 ypi_plot_add_measurement(c, names[i], names[(i + 2) % 6], names[(i + 3) % 6]);
             m->median = m->mean = k;
