@@ -241,7 +241,7 @@ static double fallen(struct yp_case *t, const char *precision)
     return before - after;
 }
 
-YP_TEST(graph_train, rounded_learns, .tags = "stress small slow", .parallel = true,
+YP_TEST(graph_train, rounded_learns, .tags = "stress medium slow", .parallel = true,
         .axes = YP_AXES(yp_axis_string("precision", "bf16", "fp16")),
         .budgets = YP_BUDGETS(yp_min_value("fp32's fall", 1), yp_min_value("beside fp32", 0.99),
                               yp_max_value("beside fp32", 1.01)))

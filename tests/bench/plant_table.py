@@ -561,8 +561,8 @@ PLANTS = [
            "order[--offset[index[k]]] = (int32_t)(k / 2 * 2)", "rows of an index are those of their neighbours", GRAPHS),
     Mutant("rows-first", NN + "simd/rows.inc", "for (size_t k = s->begin; k < s->end; k++)",
            "for (size_t k = s->begin + 1; k < s->end; k++)", "a sum leaves out its first row", GRAPHS),
-    Mutant("edge-ends", NN + "operators/edge_pair.c", "vjp_of(call, bf16, B, &ending, from)",
-           "vjp_of(call, bf16, B, &ending, call->value[END])", "the gradient by ends takes ends for beginnings", GRAPHS),
+    Mutant("edge-ends", NN + "operators/edge_pair.c", "vjp_of(call, type, B, &ending, from)",
+           "vjp_of(call, type, B, &ending, call->value[END])", "the gradient by ends takes ends for beginnings", GRAPHS),
     Mutant("sparse-stripe", NN + "operators/sparse_matmul.c", "nn_least(STRIPE, n - at), dx + at)",
            "nn_least(STRIPE - 1, n - at), dx + at)", "a column of each stripe has no gradient", GRAPHS),
     # Sequences.
@@ -578,7 +578,7 @@ PLANTS = [
            "the slopes of pooling's scores lack its weights", SEQUENCES),
     Mutant("steps-sum", NN + "operators/mode_steps.c", "steps[s * c + i] += slope;", "steps[s * c + i] = slope;",
            "positions have the last mode's gradient alone", SEQUENCES),
-    Mutant("embedding-adds", NN + "operators/add_embedding.c", "(add ? nn_get(dx, k, bf16) : 0)", "(add ? 1 : 0)",
+    Mutant("embedding-adds", NN + "operators/add_embedding.c", "(add ? nn_get(dx, k, type) : 0)", "(add ? 1 : 0)",
            "an added gradient forgets what was there", SEQUENCES),
     # Operands in 16 bits and the scale of the loss.
     Mutant("pull-not-divided", PIPE + "gradient.c", "n = kept * p->pull;", "n = kept;",
@@ -701,14 +701,14 @@ PLANTS = [
              "        ypi_random_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),\n",
              "noise drawn four times", r"scene|stream|prefetch", r"rx\.c::scene\[channels=200\]"),
     Slowdown("slow-rows", "models/nn/operators/linear.c",
-             "    struct nn_gemm gemm = product(call, Y, bf16);\n    return nn_gemm(&gemm, call->work);\n",
-             "    struct nn_gemm gemm = product(call, Y, bf16);\n"
+             "    struct nn_gemm gemm = product(call, Y, type);\n    return nn_gemm(&gemm, call->work);\n",
+             "    struct nn_gemm gemm = product(call, Y, type);\n"
              "    enum yp_status status = YP_OK;\n"
              "    size_t rows = gemm.m;\n"
              "    gemm.m = 1;\n"
              "    for (size_t i = 0; i < rows && status == YP_OK; i++) {\n"
-             "        gemm.a.at = (char *)call->value[X] + i * gemm.k * (bf16 ? 2 : 4);\n"
-             "        gemm.c.at = (char *)call->value[Y] + i * gemm.n * (bf16 ? 2 : 4);\n"
+             "        gemm.a.at = (char *)call->value[X] + i * gemm.k * nn_width(type);\n"
+             "        gemm.c.at = (char *)call->value[Y] + i * gemm.n * nn_width(type);\n"
              "        status = nn_gemm(&gemm, call->work);\n"
              "    }\n"
              "    return status;\n",

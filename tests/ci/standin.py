@@ -43,7 +43,7 @@ class Machine:
     CHECKERS = ("make", "pgrep", "valgrind", "gdal_translate", "xmllint", "prove", "groff", "zsh", "clang", "clang++",
                 "clang-format", "clang-tidy", "llvm-symbolizer")
     CHARMAP = "ANSI_X3.4-1968"
-    MODULES = ("criterion", "hwloc", "sqlite3", "libcjson", "libpng", "openblas", "lapacke")
+    MODULES = ("criterion", "hwloc", "sqlite3", "libcjson", "libpng", "openblas", "lapacke", "librsvg-2.0")
     HEADERS = ("stdio.h", "dnnl.h", "omp.h", "sanitizer/asan_interface.h")
 
     def __init__(self, directory, user=0):
@@ -78,6 +78,7 @@ class Machine:
             if name not in without:
                 self.tool(name)
         self.tool("locale", f"echo {self.CHARMAP}")
+        self.tool("fc-list", "echo DejaVu Sans:style=Book")
         self.compilers(h for h in self.HEADERS if h not in without)
         self.pkg_config([m for m in self.MODULES if m not in without])
         return self

@@ -21,7 +21,7 @@ from tap import Tap  # noqa: E402
 
 
 def options_in(text):
-    return set(re.findall(r"(?<![\w-])--?[a-zA-Z][a-zA-Z-]*", text))
+    return set(re.findall(r"(?<![\w-])--?[a-zA-Z][a-zA-Z0-9-]*", text))
 
 
 # -- manual pages --------------------------------------------------------------------------------

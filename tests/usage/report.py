@@ -431,6 +431,7 @@ def charts(t, cli, suite):
 
 def main(cli, suite):
     t = Tap()
+    cli, suite = os.path.abspath(cli), os.path.abspath(suite)
     for name, check in (("changes", changes), ("figures", figures), ("bases", bases), ("cut", cut), ("hostile", hostile),
                         ("exits", exits), ("outputs", outputs), ("charts", charts)):
         t.run(name, check, t, cli, suite)

@@ -8,6 +8,7 @@
 
 #include <cblas.h>
 #include <omp.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* -- by OpenBLAS: what is smaller is widened to float, so that sums are float's ------------- */
@@ -133,4 +134,22 @@ enum yp_status nn_gemm(const struct nn_gemm *gemm, void *work)
 void nn_gemm_forget(void)
 {
     ypi_onednn_forget();
+}
+
+/* Above what OpenBLAS packs at once: of many rows, of many columns, of long sums. */
+enum yp_status nn_gemm_settle(void)
+{
+    enum { MANY = 32768, SOME = 1024, K = 1024 };
+    static const size_t sizes[][2] = {{MANY, 64}, {SOME, SOME}};
+    float *zeros = calloc((size_t)MANY * K, sizeof *zeros);
+    float *c = calloc((size_t)MANY * 64, sizeof *c);
+    enum yp_status status = YP_OK;
+    for (size_t i = 0; i < 2 && zeros != NULL && c != NULL; i++)
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)sizes[i][0], (int)sizes[i][1],
+                    K, 1, zeros, K, zeros, (int)sizes[i][1], 0, c, (int)sizes[i][1]);
+    if (zeros == NULL || c == NULL)
+        status = yp_set_error(YP_OUT_OF_MEMORY, "nn_gemm_settle: %d by %d floats", MANY, K);
+    free(zeros);
+    free(c);
+    return status;
 }

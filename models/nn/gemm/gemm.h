@@ -35,6 +35,10 @@ size_t nn_gemm_most(const struct nn_gemm *products, size_t count);
 /* YP_OUT_OF_MEMORY, YP_UNSUPPORTED: what oneDNN has to say. `work` is aligned to 64 bytes. */
 enum yp_status nn_gemm(const struct nn_gemm *gemm, void *work);
 
+/* OpenBLAS keeps a buffer for each thread, of which products touch as much as they need: has all of
+ * it touched, so that what a process holds later tells what was kept by others. */
+enum yp_status nn_gemm_settle(void);
+
 /* Gives back the code that was made for the shapes so far, megabytes of it; no product may run
  * meanwhile. The next one of each shape makes its own again. */
 void nn_gemm_forget(void);

@@ -1,5 +1,6 @@
 /* Processes that plan and measure. The command's own process computes nothing: what a library
  * starts or keeps for its work would be in every process that is forked later. */
+#include "models/nn/gemm/gemm.h"
 #include "models/refiner/command/internal.h"
 
 #include "base/system/clock.h"
@@ -58,6 +59,8 @@ static void measure(struct worker *w)
     const enum yp_status status = ypi_device_open(w->r->work.kind, &device);
     if (status == YP_OK && w->r->limit > 0)
         yp_device_set_limit(device, w->r->limit);
+    if (w->r->one_process)
+        (void)nn_gemm_settle(); /* without memory for it the buffers grow with the sizes */
     for (size_t i = w->first; i < w->past; i++) {
         struct ypi_refiner_message message = {.kind = YPI_REFINER_RESULT};
         struct ypi_refiner_work work = ypi_refiner_work(w->r, i);
