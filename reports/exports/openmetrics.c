@@ -159,9 +159,19 @@ static void add_measurement(struct metrics *m, const cJSON *one)
     }
 }
 
+/* A case may report a value twice; the same labels twice would spoil the whole file. */
+static bool is_last_of_name(const cJSON *value)
+{
+    for (const cJSON *next = value->next; next != NULL; next = next->next)
+        if (strcmp(ypi_text_of(next, "name"), ypi_text_of(value, "name")) == 0 &&
+            strcmp(ypi_text_of(next, "unit"), ypi_text_of(value, "unit")) == 0)
+            return false;
+    return true;
+}
+
 static void add_value(struct metrics *m, const cJSON *value)
 {
-    if (isnan(ypi_real(value, "value")))
+    if (isnan(ypi_real(value, "value")) || !is_last_of_name(value))
         return;
     struct ypi_text *text = begin_sample(m, VALUE, "");
     add_label(text, ',', "name", ypi_text_of(value, "name"));

@@ -214,6 +214,11 @@ static void say(struct ypi_screen *s, const struct ypi_watched *w, double now)
     char *state = state_of(w);
     const int failed = ypi_watched_count(w, "failed") + ypi_watched_count(w, "error");
     const int more = failed - s->told_errors;
+    if (more > w->failure_count) {
+        ypi_text_add(&text, "%d other cases failed", more - w->failure_count);
+        print(text.data);
+        free(ypi_text_take(&text));
+    }
     for (int i = more < w->failure_count ? w->failure_count - more : 0; i < w->failure_count; i++) {
         ypi_text_add(&text, "failed: %s", w->failures[i]);
         print(text.data);
