@@ -70,7 +70,7 @@ Test(going, a_torn_list_is_read_as_far_as_it_goes)
         cr_assert_eq(ypi_case_list_write(&part, PLACE), YP_OK);
         int count = ypi_case_list_read(&read, PLACE) ? read.count : -1;
         cr_expect(count >= before && count <= 3, "%zu bytes: %d", length, count);
-        for (int i = 0; i < count; i++)
+        for (int i = 0; i < count && i < 3; i++)
             cr_expect_eq(strncmp(read.list[i].id, ids[i], strlen(read.list[i].id)), 0);
         before = count;
         ypi_case_list_clear(&read);
