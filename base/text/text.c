@@ -102,7 +102,8 @@ void ypi_text_add(struct ypi_text *text, const char *format, ...)
 void ypi_text_bytes(struct ypi_text *text, const char *bytes, size_t count)
 {
     reserve(text, count);
-    memcpy(text->data + text->length, bytes, count);
+    if (count > 0) /* `bytes` may be NULL */
+        memcpy(text->data + text->length, bytes, count);
     text->length += count;
     text->data[text->length] = '\0';
 }
