@@ -23,4 +23,4 @@ enum yp_status ypi_export_tensorboard(struct ypi_export *e, const char *director
 /* The columns of a training log (a CSV with the column `step`, as models/train/ writes it) as
  * scalars by step, DIRECTORY/NAME/events.out.tfevents.... YP_IO or YP_INVALID with yp_last_error()
  * set: the file, the line and what is wrong in it. */
-enum yp_status ypi_export_log(const char *log, const char *directory);
+enum yp_status ypi_export_log(const char *path, const char *directory);

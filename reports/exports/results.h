@@ -14,4 +14,4 @@ struct ypi_exported {
 
 /* The caller clears, whatever is returned. YP_IO with yp_last_error() set. */
 enum yp_status ypi_exported_load(struct ypi_exported *out, const struct ypi_export *e);
-void ypi_exported_clear(struct ypi_exported *list);
+void ypi_exported_clear(struct ypi_exported *all);

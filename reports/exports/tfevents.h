@@ -13,10 +13,10 @@ struct ypi_events {
 
 /* DIRECTORY/events.out.tfevents.yieldpoint, with the directories above it. */
 enum yp_status ypi_events_open(struct ypi_events *events, const char *directory, double began);
-/* `value` is written as a float, which is what a scalar has; NaN is left out. Steps may come again
+/* `number` is written as a float, which is what a scalar has; NaN is left out. Steps may come again
  * with another tag. */
 void ypi_events_add(struct ypi_events *events, const char *tag, long long step, double wall,
-                    double value);
+                    double number);
 /* Frees; without any scalar there is no file. */
 enum yp_status ypi_events_close(struct ypi_events *events);
 

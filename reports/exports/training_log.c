@@ -119,7 +119,7 @@ static void add_row(struct log *log, const struct row *row)
  * seconds are summed up in *seconds. */
 static enum yp_status read_rows(struct log *log, FILE *file, bool add, double *seconds)
 {
-    struct row row;
+    struct row row = {.step = 0};
     char *line = NULL;
     size_t capacity = 0;
     ssize_t length = 0;

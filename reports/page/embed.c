@@ -62,7 +62,8 @@ static void digest(unsigned char out[33], const unsigned char *data, size_t size
     size_t last = left < 56 ? 64 : 128;
     for (size_t at = 0; at + 64 <= size; at += 64)
         mix(h, data + at);
-    memcpy(end, data + size - left, left);
+    if (left > 0)
+        memcpy(end, data + size - left, left);
     end[left] = 0x80;
     for (size_t i = 0; i < 8; i++)
         end[last - 1 - i] = (unsigned char)((uint64_t)size * 8 >> 8 * i);

@@ -346,7 +346,7 @@ enum yp_status ypi_plots_take_csv(struct ypi_plots *p, const char *path)
     const char *slash = strrchr(path, '/');
     struct table t = {.path = path, .line = 1};
     enum yp_status status = read_text(path, &t.text);
-    if (status == YP_OK) {
+    if (status == YP_OK && t.text != NULL) {
         t.next = t.text + (strncmp(t.text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0);
         status = read_header(&t);
     }

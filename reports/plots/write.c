@@ -104,10 +104,6 @@ static enum yp_status draw(RsvgHandle *handle, const char *path, struct ypi_text
     return status;
 }
 
-/* Of AddressSanitizer's runtime. */
-extern void __lsan_disable(void) __attribute__((weak));
-extern void __lsan_enable(void) __attribute__((weak));
-
 static enum yp_status write_drawn(const char *path, const char *svg)
 {
     GError *error = NULL;
@@ -124,17 +120,18 @@ static enum yp_status write_drawn(const char *path, const char *svg)
     return status;
 }
 
-/* The fonts stay with the process: fontconfig keeps them, which is no leak of ours. */
 static enum yp_status write_png(const char *path, const char *svg)
 {
     if (!is_loaded())
         return no_png("librsvg-2.so.2 cannot be loaded; Debian has it in librsvg2-2");
-    if (__lsan_disable != NULL)
-        __lsan_disable();
-    enum yp_status status = write_drawn(path, svg);
-    if (__lsan_enable != NULL)
-        __lsan_enable();
-    return status;
+    return write_drawn(path, svg);
+}
+
+/* Asked by LeakSanitizer: fontconfig keeps its fonts until the process ends. */
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libfontconfig\n";
 }
 
 #else

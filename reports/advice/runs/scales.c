@@ -89,8 +89,8 @@ static bool planned(const struct ypi_point *points, size_t count, double limit,
 static bool projected(const struct ypi_point *points, size_t count, double limit,
                       struct ypi_finding *f)
 {
-    double x[SCALES];
-    double y[SCALES];
+    double x[SCALES] = {0};
+    double y[SCALES] = {0};
     size_t known = 0;
     double within = ypi_memory_within(points[0].kept, limit);
     for (size_t i = 0; i < count && known < SCALES; i++) {
