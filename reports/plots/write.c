@@ -129,9 +129,14 @@ static enum yp_status write_png(const char *path, const char *svg)
 
 /* Asked by LeakSanitizer: fontconfig keeps its fonts until the process ends. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__lsan_default_options(void);
 const char *__lsan_default_suppressions(void)
 {
     return "leak:libfontconfig\n";
+}
+const char *__lsan_default_options(void)
+{
+    return "print_suppressions=0";
 }
 
 #else
