@@ -1,5 +1,6 @@
 #include "tests/browser/planted.h"
 
+#include "base/text/figures.h"
 #include "base/text/text.h"
 
 #include <math.h>
@@ -92,6 +93,16 @@ static size_t size_of(size_t at)
     return (size_t)1 << (at % 8 + 4);
 }
 
+/* The caller frees. */
+static char *change_text(const struct planted *p, size_t at)
+{
+    char before[YPI_FIGURE_MAX], now[YPI_FIGURE_MAX];
+    ypi_format_seconds(before, time_of(at) / 1.3);
+    ypi_format_seconds(now, time_of(at));
+    return p->hostile ? ypi_strdup(HOSTILE)
+                      : ypi_format("time of work %s -> %s, 1.3 times [1.25, 1.35]", before, now);
+}
+
 static void fill(struct planted *p, size_t at, size_t count, int past)
 {
     static const char *const outcomes[] = {"failed", "undecided", "passed", "passed", "skipped"};
@@ -122,9 +133,7 @@ static void fill(struct planted *p, size_t at, size_t count, int past)
     one->change_count = at % 2 ? 1 : 2;
     p->changes[2 * at] = (struct ypi_change){.what = "time",
                                              .name = p->hostile ? HOSTILE : "work",
-                                             .text = p->hostile ? HOSTILE
-                                                                : "time of work 1 ms -> 1.3 ms, "
-                                                                  "1.3 times [1.25, 1.35]",
+                                             .text = change_text(p, at),
                                              .before = time_of(at) / 1.3,
                                              .now = time_of(at),
                                              .ratio = 1.3,
@@ -169,6 +178,7 @@ struct planted *planted_make(size_t cases, int past, bool hostile)
 void planted_free(struct planted *p)
 {
     for (size_t at = 0; at < p->content.count; at++) {
+        free((char *)p->changes[2 * at].text);
         free((char *)p->list[at].id);
         free((char *)p->list[at].test);
         free((char *)p->list[at].result);
