@@ -40,7 +40,7 @@ static double squares(const double *x, size_t count)
 }
 
 /* The sum behind a quantile has a term for every two degrees of freedom: for a million of them it
- * takes milliseconds, and whoever compares thousands of cases asks for the same one each time. */
+ * takes milliseconds, and a report of thousands of cases needs the same one each time. */
 #define DEGREES_KEPT 1000
 static _Thread_local struct {
     double coverage, quantile;

@@ -171,9 +171,9 @@ static void ask_parts(struct ypi_advisor *a, struct ypi_kept *kept, const struct
         see_measurement(&seen, named(whole->document, ypi_text_of(item, "name")));
         ask_part(a, kept, &seen, YPI_A_BUDGET);
     }
-    for (size_t i = 0; i < whole->which->change_count; i++) {
+    for (size_t i = 0; i < whole->which->unsure_count; i++) {
         struct ypi_seen seen = *whole;
-        seen.change = &whole->which->changes[i];
+        seen.change = &whole->which->unsure[i];
         const char *name = seen.change->name != NULL ? seen.change->name : "";
         see_measurement(&seen, named(whole->document, name));
         ask_part(a, kept, &seen, YPI_A_CHANGE);

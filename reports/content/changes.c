@@ -85,16 +85,27 @@ static bool is_change(const struct ypi_comparison *c)
            c->verdict != YPI_COMPARED_UNSURE;
 }
 
+static void take_unsure(struct ypi_loaded *l, struct ypi_report_case *to,
+                        const struct ypi_comparison *c)
+{
+    if (to->unsure_count++ == 0)
+        to->unsure = &l->unsure[l->unsure_count];
+    l->unsure[l->unsure_count++] = change_of(c);
+}
+
 /* The comparisons of a case stand together. */
 static void take_changes(struct ypi_loaded *l)
 {
     l->changes = ypi_calloc((size_t)l->found.count + 1, sizeof *l->changes);
+    l->unsure = ypi_calloc((size_t)l->found.count + 1, sizeof *l->unsure);
     l->gone = ypi_calloc((size_t)l->found.count + 1, sizeof *l->gone);
     for (int i = 0; i < l->found.count; i++) {
         const struct ypi_comparison *c = &l->found.list[i];
         struct ypi_report_case *to = ypi_content_find(l, c->id);
         if (to == NULL && c->quantity == YPI_QUANTITY_CASE && c->verdict == YPI_COMPARED_GONE)
             l->gone[l->content.gone_count++] = c->id;
+        if (to != NULL && c->verdict == YPI_COMPARED_UNSURE)
+            take_unsure(l, to, c);
         if (to == NULL || !is_change(c))
             continue;
         if (to->change_count == 0)
@@ -144,7 +155,10 @@ void ypi_content_clear_changes(struct ypi_loaded *l)
 {
     for (size_t i = 0; i < l->change_count; i++)
         free((char *)(uintptr_t)l->changes[i].text);
+    for (size_t i = 0; i < l->unsure_count; i++)
+        free((char *)(uintptr_t)l->unsure[i].text);
     free(l->changes);
+    free(l->unsure);
     free((void *)l->gone);
     ypi_comparisons_clear(&l->found);
 }

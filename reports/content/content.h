@@ -51,6 +51,8 @@ struct ypi_report_case {
     enum ypi_section section;
     const struct ypi_change *changes;
     size_t change_count;
+    const struct ypi_change *unsure; /* times of which `compare` cannot say whether they changed */
+    size_t unsure_count;
     /* Its results on the same machine and with the same options up to this one, oldest first, at
      * most `past` of them: an array of {result, run, began, commit, dirty, outcome, peak,
      * measurements: [{name, median, low, high}]}; times in seconds, memory in bytes (`peak`: of the
@@ -63,6 +65,7 @@ struct ypi_content {
     const char *history;  /* the file's path */
     const cJSON *runs;    /* documents of the reported runs (ypi_document_of_run), newest first */
     const cJSON *against; /* that of the run compared with; NULL: there is none */
+    size_t other_bases;   /* further runs compared with: of several reported ones each has its own */
     /* By section, in a section by id. */
     const struct ypi_report_case *list;
     size_t count;

@@ -23,6 +23,8 @@ struct ypi_loaded {
     cJSON *base_rows; /* the results compared with */
     struct ypi_comparisons found;
     struct ypi_change *changes; /* by case */
+    struct ypi_change *unsure;  /* the same */
+    size_t unsure_count;
     size_t change_count;
     const char **gone;
     int past;

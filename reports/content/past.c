@@ -11,7 +11,6 @@ static const char of_case_sql[] =
     " WHERE case_id = ?1 AND attempt = 0 AND started <= (SELECT started FROM result WHERE id = ?2)"
     " ORDER BY started DESC, rowid DESC";
 
-/* Memory of the device before that of the host. */
 static const char of_result_sql[] =
     "SELECT 1 AS kind, memory AS name, allocated_peak, NULL, NULL FROM memory WHERE result_id = ?1"
     " UNION ALL SELECT 2, name, median, low, high FROM measurement WHERE result_id = ?1";
@@ -59,6 +58,13 @@ static void add_measurement(cJSON *list, sqlite3_stmt *s)
     cJSON_Delete(row);
 }
 
+/* A case may have an accelerator and take nothing of its memory. */
+static bool is_used_device(sqlite3_stmt *s)
+{
+    return strcmp((const char *)sqlite3_column_text(s, 1), "device") == 0 &&
+           sqlite3_column_double(s, 2) > 0;
+}
+
 static bool add_figures(struct ypi_loaded *l, cJSON *one)
 {
     sqlite3_stmt *s = l->of_result;
@@ -69,7 +75,8 @@ static bool add_figures(struct ypi_loaded *l, cJSON *one)
     while ((code = sqlite3_step(s)) == SQLITE_ROW) {
         if (sqlite3_column_int(s, 0) == 2) {
             add_measurement(list, s);
-        } else if (peak == NULL) { /* "device" comes before "host" */
+        } else if (peak == NULL || is_used_device(s)) {
+            cJSON_Delete(peak);
             peak = figure(s, 2);
         }
     }

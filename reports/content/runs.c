@@ -208,6 +208,7 @@ static bool find_base(struct ypi_loaded *l, const char *against, bool *right)
     cJSON *list = found ? documents(l->db, l->base) : NULL;
     if (list != NULL)
         l->content.against = cJSON_DetachItemFromArray(list, 0);
+    l->content.other_bases = (size_t)cJSON_GetArraySize(list);
     found = list != NULL;
     cJSON_Delete(list);
     return found;

@@ -12,6 +12,6 @@ struct ypi_exported {
     size_t count;
 };
 
-/* The caller clears, whatever is returned. YP_IO with yp_last_error() set. */
+/* The caller clears *out, also after an error. YP_IO with yp_last_error() set. */
 enum yp_status ypi_exported_load(struct ypi_exported *out, const struct ypi_export *e);
 void ypi_exported_clear(struct ypi_exported *all);

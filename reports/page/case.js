@@ -19,11 +19,13 @@ const yieldpointCase = (() => {
   /* "1.234 ms" as 0.001234; only figures of one kind are compared. */
   const UNITS = { ps: 1e-12, ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1, B: 1,
     KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, PiB: 2 ** 50 };
+  const PREFIXES = { k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18, Z: 1e21 };
+  const factor = unit => UNITS[unit] || PREFIXES[/^([kMGTPEZ])(B|FLOP)?$/.exec(unit || '')?.[1]] || 1;
   function number(text) {
     const found = /(-?(?:[\d.]+(?:e[-+]?\d+)?|inf))(?: (\w+))?/.exec(text || '');
     if (!found) return NaN;
     return (found[1].endsWith('inf') ? parseFloat(found[1].replace('inf', 'Infinity')) : parseFloat(found[1])) *
-      (UNITS[found[2]] || 1);
+      factor(found[2]);
   }
   const all = JSON.parse(document.getElementById('all').textContent);
 

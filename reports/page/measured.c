@@ -248,17 +248,34 @@ void ypi_page_measurements(struct ypi_page *page, struct ypi_text *out,
 
 /* -- series --------------------------------------------------------------------------------- */
 
+/* Looks of which both are numbers: a look that failed leaves a gap, as in the trace. */
+static size_t finite_pairs(const cJSON *one, double **seconds, double **values)
+{
+    const cJSON *time = cJSON_GetArrayItem(member(one, "seconds"), 0);
+    const cJSON *value = cJSON_GetArrayItem(member(one, "values"), 0);
+    const size_t most = (size_t)cJSON_GetArraySize(member(one, "values"));
+    size_t count = 0;
+    *seconds = ypi_calloc(most + 1, sizeof **seconds);
+    *values = ypi_calloc(most + 1, sizeof **values);
+    for (; time != NULL && value != NULL; time = time->next, value = value->next) {
+        if (!cJSON_IsNumber(time) || !isfinite(time->valuedouble) || !cJSON_IsNumber(value) ||
+            !isfinite(value->valuedouble))
+            continue;
+        (*seconds)[count] = time->valuedouble;
+        (*values)[count++] = value->valuedouble;
+    }
+    return count;
+}
+
 /* Evenly chosen points: times as parts of the duration, values as parts of their range. */
 static void add_points(struct ypi_text *out, const cJSON *one, unsigned most)
 {
-    size_t count = 0;
-    size_t times = 0;
-    double *values = finite_numbers(member(one, "values"), &count);
-    double *seconds = finite_numbers(member(one, "seconds"), &times);
+    double *seconds = NULL, *values = NULL;
+    const size_t count = finite_pairs(one, &seconds, &values);
     size_t drawn = count < most ? count : most;
     ypi_page_string(out, "");
     out->length--;
-    for (size_t i = 0; i < drawn && times == count; i++) {
+    for (size_t i = 0; i < drawn; i++) {
         size_t at = drawn > 1 ? i * (count - 1) / (drawn - 1) : 0;
         char place[3];
         ypi_page_position(place, seconds[at], seconds[0], seconds[count - 1]);

@@ -110,6 +110,8 @@ void ypi_page_head(struct ypi_text *out, const struct ypi_page *page, bool plots
     }
     if (content->against != NULL)
         put_label(out, "<br>compared with run ", content->against);
+    if (content->other_bases > 0)
+        ypi_text_add(out, " and %zu more, for other runs", content->other_bases);
     ypi_text_add(out, "</p>");
     put_jumps(out, page, plots, advice);
     ypi_text_add(out, "<div id=tools></div></header>\n<main>\n");

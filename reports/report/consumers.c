@@ -32,7 +32,7 @@ static bool read_tables(struct ypi_consumers *all)
     return true;
 }
 
-/* Files first: one that cannot be created is told before anything is printed. */
+/* Creates the files before anything is printed, so that an error stands alone. */
 static bool create(struct ypi_consumers *all, const struct ypi_content *content)
 {
     const struct ypi_report_outputs *o = all->outputs;

@@ -51,6 +51,13 @@ void ypi_add_run(struct ypi_text *out, const cJSON *run)
         ypi_text_add(out, ", without isolation");
 }
 
+void ypi_add_bases(struct ypi_text *out, const struct ypi_content *content)
+{
+    ypi_add_run(out, content->against);
+    if (content->other_bases > 0)
+        ypi_text_add(out, " and %zu more, for other runs", content->other_bases);
+}
+
 /* -- budgets ------------------------------------------------------------------------------- */
 
 static const char *unit_of(const cJSON *document, const char *name)

@@ -16,6 +16,8 @@ void ypi_add_counts(struct ypi_text *out, const struct ypi_content *content);
 
 /* "run 0123abcd of 2026-11-28 22:30:01, commit 0123456789 (dirty), host, unfinished". */
 void ypi_add_run(struct ypi_text *out, const cJSON *run);
+/* The run that the reported one is compared with; of several the first, and how many more. */
+void ypi_add_bases(struct ypi_text *out, const struct ypi_content *content);
 
 struct ypi_budget_words {
     char text[256];                                /* the budget as a sentence */

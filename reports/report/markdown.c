@@ -53,7 +53,7 @@ static void add_runs(struct ypi_text *out, const struct ypi_content *content)
     if (count > RUNS_MOST)
         ypi_text_add(out, "- and %d more runs\n", count - RUNS_MOST);
     if (content->against != NULL)
-        ypi_add_run(&line, content->against);
+        ypi_add_bases(&line, content);
     char *text = ypi_text_take(&line);
     ypi_text_add(out, "- compared with ");
     if (*text != '\0')
@@ -184,6 +184,15 @@ static void add_changes(struct ypi_text *out, const struct ypi_report_case *one)
         ypi_text_add(out, "- and %zu more changes\n", one->change_count - CHANGES_MOST);
 }
 
+/* A history is a file from anywhere: what is no outcome is not printed. */
+static const char *known_outcome(const char *outcome)
+{
+    for (int i = 0; ypi_store_outcome(i) != NULL; i++)
+        if (strcmp(ypi_store_outcome(i), outcome) == 0)
+            return outcome;
+    return "unknown outcome";
+}
+
 static void add_whole(struct ypi_text *out, const struct ypi_report_case *one,
                       const cJSON *document)
 {
@@ -192,7 +201,7 @@ static void add_whole(struct ypi_text *out, const struct ypi_report_case *one,
     const char *again = ypi_text_of(document, "reproduce");
     ypi_text_add(out, "\n#### ");
     ypi_markdown_span(out, one->id, ID_MOST);
-    ypi_text_add(out, "\n\n%s", one->outcome);
+    ypi_text_add(out, "\n\n%s", known_outcome(one->outcome));
     if (*reason != '\0') {
         ypi_text_add(out, ": ");
         ypi_markdown_span(out, reason, MESSAGE_MOST);

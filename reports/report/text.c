@@ -49,7 +49,7 @@ static void put_head(const struct ypi_content *content)
     }
     ypi_text_add(&line, "compared with ");
     if (content->against != NULL)
-        ypi_add_run(&line, content->against);
+        ypi_add_bases(&line, content);
     else
         ypi_text_add(&line, "no run: the history has none before it with the same cases, options "
                             "and machine");

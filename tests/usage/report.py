@@ -81,9 +81,9 @@ def sections(text):
     """The text of each section, by its name; and the head."""
     found, name = {"head": ""}, "head"
     for line in text.split("\n"):
-        start = re.match(r"(?:### |<details><summary>)(\d+) (\w+)", line)
+        start = re.match(r"(?:### |<details><summary>)(?:\d+ )?(\w+)", line)
         if start:
-            name = start[2]
+            name = start[1]
             found[name] = ""
         found[name] += line + "\n"
     return found
@@ -142,7 +142,10 @@ def changes(t, cli, suite):
         t.equal((done.code, done.err), (0, ""), "a report of a run with changes ends with 0")
         t.check(done.out.startswith("## 1 failed, 1 undecided, 6 changed, 2 passed, 1 skipped; 1 only in the run"),
                 "its first line counts the cases by section", done)
-        t.equal(list(parts), ["head", "failed", "undecided", "changed", "passed", "skipped"], "failed cases come first")
+        t.equal(list(parts), ["head", "failed", "undecided", "changed", "passed", "skipped", "Advice"],
+                "failed cases come first")
+        t.check(re.search(r"`plan/\w+\.c::work\[n=1\]`: `It cannot be said whether \w+ has changed: ", parts["Advice"]),
+                "of a time that compare cannot judge, advice says so", parts["Advice"])
         wanted = {"failed": ["broken"], "undecided": ["noisy"], "passed": ["new", "same"], "skipped": ["idle"],
                   "changed": ["faster", "larger", "mended", "skipped", "slower", "value"]}
         for section, names in wanted.items():

@@ -1,7 +1,6 @@
 /* Figures as SVG: axes with round ticks and units, points, lines, steps and stacked bars, a legend,
  * and labels that neither overlap nor leave the picture. One picture for light and dark pages:
- * colours are CSS classes with a style block inside. Series differ by marker and dash too, so that
- * nothing is told by colour alone. */
+ * colours are CSS classes with a style block inside. Series differ by colour, marker and dash. */
 #pragma once
 
 #include "base/text/text.h"

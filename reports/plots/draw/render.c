@@ -5,9 +5,9 @@
 #include <string.h>
 
 /* A reader that knows no variables (librsvg) takes the colour before them. A page may set
- * data-theme on its root, and a reader's own choice holds where it does not. Series are told apart
- * in light and dark by people who see no red or green: hues after Okabe and Ito, "Color Universal
- * Design" (2008), darkened or lightened until each has a contrast of 3 with the ground. */
+ * data-theme on its root; without it the system's light or dark mode holds. Hues are those of Okabe
+ * and Ito, "Color Universal Design" (2008), for readers who see no red or green. Each is darkened
+ * or lightened: its contrast with the ground is at least 3 (WCAG 2.1, 1.4.11). */
 #define COLOUR(property, name, value) \
     property ":" value ";" property ":var(--ypp-" name "," value ")"
 #define CLASS(number, value) \

@@ -39,8 +39,8 @@ static void take(struct ypi_advisor *advisor, const cJSON *document)
     const struct ypi_report_case which = {.id = id,
                                           .test = test,
                                           .outcome = ypi_text_of(result, "outcome"),
-                                          .changes = changes,
-                                          .change_count = count};
+                                          .unsure = changes,
+                                          .unsure_count = count};
     ypi_advisor_take(advisor, &which, document);
     free(changes);
     free(test);
