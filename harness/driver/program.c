@@ -184,8 +184,7 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
         code = YPI_EXIT_USAGE;
         ypi_report(&runner.reports, YPI_RUN_DROPPED, NULL);
         /* Its directory is locked before onlookers can find the run in the history. */
-    } else if (runner.history == NULL ||
-               ypi_plan_make(&plan, c, selected, o, record.id) != YP_OK ||
+    } else if (runner.history == NULL || ypi_plan_make(&plan, c, selected, o, record.id) != YP_OK ||
                ypi_history_begin(runner.history, &record) != YP_OK) {
         fprintf(stderr, "error: %s\n", yp_last_error());
         ypi_report(&runner.reports, YPI_RUN_DROPPED, NULL);

@@ -65,7 +65,7 @@ struct ypi_content {
     const char *history;  /* the file's path */
     const cJSON *runs;    /* documents of the reported runs (ypi_document_of_run), newest first */
     const cJSON *against; /* that of the run compared with; NULL: there is none */
-    size_t other_bases;   /* further runs compared with: of several reported ones each has its own */
+    size_t other_bases; /* further runs compared with: of several reported ones each has its own */
     /* By section, in a section by id. */
     const struct ypi_report_case *list;
     size_t count;

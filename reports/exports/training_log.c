@@ -135,8 +135,8 @@ static enum yp_status read_rows(struct log *log, FILE *file, bool add, double *s
             *seconds += row.values[log->seconds];
     }
     if (status == YP_OK && add && length > 0)
-        fprintf(stderr, "yieldpoint: %s:%lld: the last line has no end and is left out\n", log->path,
-                (long long)log->line + 1);
+        fprintf(stderr, "yieldpoint: %s:%lld: the last line has no end and is left out\n",
+                log->path, (long long)log->line + 1);
     free(line);
     if (status == YP_OK && ferror(file))
         status = yp_set_error(YP_IO, "%s: cannot be read: %s", log->path, strerror(errno));
