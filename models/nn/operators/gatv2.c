@@ -244,7 +244,7 @@ static size_t part_of(const struct nn_shape *shape)
     const size_t heads = shape->size[H], threads = (size_t)omp_get_max_threads();
     const size_t parts = many(shape) ? (2 * threads + heads - 1) / heads : 1;
     const size_t even = (shape->size[C] + parts - 1) / parts;
-    return (even + LINE - 1) / LINE * LINE;
+    return nn_most(LINE, (even + LINE - 1) / LINE * LINE);
 }
 
 static enum yp_status vjp_in(const struct nn_call *call, enum nn_type type)
