@@ -25,7 +25,8 @@ enum yp_status ypi_case_list_write(const struct ypi_text *list, const char *dire
     char *path = ypi_format("%s/" NAME, directory);
     char *part = ypi_format("%s.part", path); /* nobody reads half of it */
     FILE *file = fopen(part, "we");
-    bool ok = file != NULL && fwrite(list->data, 1, list->length, file) == list->length;
+    bool ok = file != NULL &&
+              (list->length == 0 || fwrite(list->data, 1, list->length, file) == list->length);
     if (file != NULL)
         ok = fclose(file) == 0 && ok;
     ok = ok && rename(part, path) == 0;

@@ -319,7 +319,10 @@ enum yp_status train_run(struct train *train, uint64_t steps)
     enum yp_status status = YP_OK;
     bool go_on = true;
     uint64_t done = 0;
-    while (status == YP_OK && go_on && ypi_train_end(train) == TRAIN_NOT_ENDED) {
+    while (status == YP_OK && go_on) {
+        const enum train_end end = ypi_train_end(train);
+        if (end != TRAIN_NOT_ENDED && end != TRAIN_SKIPPED)
+            break;
         bool ends_epoch =
             train->progress.judged == 0 || train->progress.place == train->steps_per_epoch;
         if (steps > 0 && done == steps && !ends_epoch)

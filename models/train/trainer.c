@@ -202,11 +202,11 @@ enum train_end ypi_train_end(const struct train *train)
     const uint64_t most = train->config.max_skipped;
     if (train->progress.judged == 0)
         return TRAIN_NOT_ENDED;
-    if (most > 0 && train->progress.skipped_in_row > most)
-        return TRAIN_SKIPPED;
-    return train->progress.early != 0                      ? TRAIN_NO_BETTER
-           : train->progress.epoch >= train->config.epochs ? TRAIN_ALL_EPOCHS
-                                                           : TRAIN_NOT_ENDED;
+    if (train->progress.early != 0)
+        return TRAIN_NO_BETTER;
+    if (train->progress.epoch >= train->config.epochs)
+        return TRAIN_ALL_EPOCHS;
+    return most > 0 && train->progress.skipped_in_row > most ? TRAIN_SKIPPED : TRAIN_NOT_ENDED;
 }
 
 void train_state(const struct train *train, struct train_state *out)

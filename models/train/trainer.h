@@ -203,7 +203,8 @@ enum train_end {
     TRAIN_NOT_ENDED,  /* stopped by `steps` or the watcher, or failed */
     TRAIN_ALL_EPOCHS, /* done */
     TRAIN_NO_BETTER,  /* stopped early */
-    TRAIN_SKIPPED     /* more than max_skipped steps in a row were skipped: train_run() failed */
+    TRAIN_SKIPPED     /* more than max_skipped steps in a row were skipped: train_run() failed; a
+                       * further one goes on */
 };
 
 /* Trains to the end, or for `steps` steps (0: no limit; skipped ones count). YP_INVALID before
