@@ -39,24 +39,23 @@ static double squares(const double *x, size_t count)
     return sum;
 }
 
-/* The sum behind a quantile has a term for every two degrees of freedom: for a million of them it
- * takes milliseconds, and a report of thousands of cases needs the same one each time. */
-#define DEGREES_KEPT 1000
+/* The sum behind a quantile has a term for every two degrees of freedom, and a report of thousands
+ * of cases needs few different ones: those asked for last are kept. */
+enum { KEPT = 64 };
 static _Thread_local struct {
     double coverage, quantile;
     size_t degrees; /* 0: none is kept */
-} kept;
+} kept[KEPT];
 
 static double student(double coverage, size_t degrees)
 {
-    if (degrees < DEGREES_KEPT)
-        return ypi_student_quantile(coverage, degrees);
-    if (kept.degrees != degrees || kept.coverage != coverage) {
-        kept.coverage = coverage;
-        kept.degrees = degrees;
-        kept.quantile = ypi_student_quantile(coverage, degrees);
+    const size_t at = degrees % KEPT;
+    if (kept[at].degrees != degrees || kept[at].coverage != coverage) {
+        kept[at].coverage = coverage;
+        kept[at].degrees = degrees;
+        kept[at].quantile = ypi_student_quantile(coverage, degrees);
     }
-    return kept.quantile;
+    return kept[at].quantile;
 }
 
 struct ypi_ratio ypi_ratio(const double *base, size_t base_count, const double *head,

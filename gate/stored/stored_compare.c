@@ -23,6 +23,7 @@ struct side {
     struct ypi_stored *runs;
     struct ypi_exact *exact;
     struct ypi_timed times;
+    struct ypi_earlier earlier; /* what tells how far its times scatter */
 };
 
 struct comparing {
@@ -41,6 +42,9 @@ static bool read(struct side *s)
     char *runs = ypi_stored_ids(s->runs);
     s->exact = ypi_exact_read_runs(s->runs->db, runs);
     free(runs);
+    if (s->runs->run_count > 0)
+        ypi_earlier_open(&s->earlier, s->runs->db, s->runs->runs[0].machine,
+                         s->runs->runs[0].options);
     return s->exact != NULL && ypi_times_read(s->runs, &s->times);
 }
 
@@ -128,9 +132,7 @@ static struct ypi_scatter scatter_of(const struct comparing *c, const struct ypi
 {
     struct ypi_scatter all = {0};
     for (int i = 0; i < (c->by_share ? 2 : 1); i++) {
-        const struct ypi_stored *s = c->sides[i].runs;
-        struct ypi_scatter one =
-            ypi_times_scatter(s->db, s->runs[0].machine, s->runs[0].options, of[i], c->by_share);
+        struct ypi_scatter one = ypi_times_scatter(&c->sides[i].earlier, of[i], c->by_share);
         double freedom = all.freedom + one.freedom;
         if (freedom > 0)
             all.sd =
@@ -296,6 +298,7 @@ static void clear(struct comparing *c)
     for (int i = 0; i < 2; i++) {
         ypi_exact_close(c->sides[i].exact);
         ypi_times_clear(&c->sides[i].times);
+        ypi_earlier_close(&c->sides[i].earlier);
     }
 }
 

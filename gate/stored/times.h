@@ -31,7 +31,21 @@ const struct ypi_times *ypi_times_of_case(const struct ypi_timed *timed, const c
 const struct ypi_times *ypi_times_of(const struct ypi_timed *timed, const char *id,
                                      const char *name);
 
-/* How far the figures of the newest runs of that case on `machine` scatter, whatever commit they
- * were of; without freedom where there are too few or the history cannot be read. */
-struct ypi_scatter ypi_times_scatter(sqlite3 *db, const char *machine, const char *options,
-                                     const struct ypi_times *of, bool by_share);
+/* The normal runs of one machine with the same options of the work, whatever commit they were of.
+ */
+struct ypi_earlier {
+    cJSON *rows;
+    const char **ids; /* owned array, sorted; the texts are of the rows */
+    size_t count;     /* 0 also where the history cannot be read */
+    sqlite3_stmt *series;
+};
+
+/* `db` stays open until it is closed. */
+void ypi_earlier_open(struct ypi_earlier *earlier, sqlite3 *db, const char *machine,
+                      const char *options);
+void ypi_earlier_close(struct ypi_earlier *earlier);
+
+/* How far the figures of that case in the newest of those runs scatter; without freedom where there
+ * are too few or the history cannot be read. */
+struct ypi_scatter ypi_times_scatter(const struct ypi_earlier *earlier, const struct ypi_times *of,
+                                     bool by_share);

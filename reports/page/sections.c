@@ -236,9 +236,9 @@ struct drawn {
     size_t left; /* plots that are not drawn */
 };
 
-static void put_plot(struct ypi_text *out, const struct ypi_plot *plot, struct drawn *drawn)
+static void put_plot(struct ypi_text *out, struct ypi_plot *plot, struct drawn *drawn)
 {
-    const char *svg = without_declaration(plot->svg);
+    const char *svg = without_declaration(ypi_plot_svg(plot));
     ypi_text_add(out, "<figure><figcaption>");
     ypi_page_html(out, plot->title);
     ypi_text_add(out, "</figcaption>");
@@ -260,7 +260,7 @@ static void put_groups(struct ypi_text *out, const struct ypi_plot_list *plots, 
 {
     const char *group = NULL;
     for (size_t i = 0; i < plots->count; i++) {
-        const struct ypi_plot *plot = &plots->list[i];
+        struct ypi_plot *plot = &plots->list[i];
         if ((strcmp(plot->group, "run") == 0) != of_run)
             continue;
         const bool begins = group == NULL || strcmp(group, plot->group) != 0;

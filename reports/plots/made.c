@@ -173,12 +173,29 @@ void ypi_plot_make(struct ypi_plots *p, struct ypi_drawing *figure, const char *
     struct ypi_plot_list *made = p->made;
     made->list = ypi_realloc(made->list, made->count + 1, sizeof *made->list);
     struct ypi_plot *plot = &made->list[made->count++];
-    plot->svg = ypi_drawing_svg(figure);
-    plot->table = table;
-    plot->name = ypi_strdup(figure->name);
-    plot->title = ypi_strdup(figure->title);
-    plot->group = ypi_strdup(group);
-    ypi_drawing_clear(figure);
+    *plot = (struct ypi_plot){.name = ypi_strdup(figure->name),
+                              .title = ypi_strdup(figure->title),
+                              .group = ypi_strdup(group),
+                              .figure = ypi_calloc(1, sizeof *plot->figure),
+                              .table = table};
+    *plot->figure = *figure;
+    *figure = (struct ypi_drawing){0};
+}
+
+static void drop_figure(struct ypi_plot *plot)
+{
+    if (plot->figure != NULL)
+        ypi_drawing_clear(plot->figure);
+    free(plot->figure);
+    plot->figure = NULL;
+}
+
+const char *ypi_plot_svg(struct ypi_plot *plot)
+{
+    if (plot->svg == NULL)
+        plot->svg = ypi_drawing_svg(plot->figure);
+    drop_figure(plot);
+    return plot->svg;
 }
 
 struct ypi_plot_list *ypi_plots_finish(struct ypi_plots *p)
@@ -197,6 +214,7 @@ void ypi_plot_list_free(struct ypi_plot_list *list)
         free((char *)list->list[i].name);
         free((char *)list->list[i].title);
         free((char *)list->list[i].group);
+        drop_figure(&list->list[i]);
         free(list->list[i].svg);
         cJSON_Delete(list->list[i].table);
     }

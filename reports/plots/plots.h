@@ -13,7 +13,8 @@ struct ypi_plot {
     const char *name;  /* of the file, without its ending: letters, digits, '-', '_' and '.' */
     const char *title; /* for a person */
     const char *group; /* a test's name, "run" for the roofline */
-    char *svg;         /* well-formed, stands alone in a file and inline in a page */
+    struct ypi_drawing *figure; /* owned; NULL once it is drawn */
+    char *svg;                  /* owned; NULL before it is drawn */
     cJSON *table; /* {columns: [text..], rows: [[text or number or null..]..], notes: [text..]}:
                      the numbers behind it, and what is not drawn and why */
 };
@@ -22,6 +23,10 @@ struct ypi_plot_list {
     struct ypi_plot *list;
     size_t count;
 };
+
+/* Well-formed, stands alone in a file and inline in a page; drawn when it is first asked for,
+ * because a page of many cases shows few of its plots. The plot's. */
+const char *ypi_plot_svg(struct ypi_plot *plot);
 
 struct ypi_plots;
 
@@ -37,7 +42,7 @@ enum yp_status ypi_plots_take(struct ypi_plots *plots, const struct ypi_report_c
  * yp_last_error() "FILE:LINE: what is wrong"; YP_IO where it cannot be read. */
 enum yp_status ypi_plots_take_csv(struct ypi_plots *plots, const char *path);
 
-/* Draws them, in the order of their groups, and frees `plots`. Owned by the caller:
+/* Makes them, in the order of their groups, and frees `plots`. Owned by the caller:
  * ypi_plot_list_free(). Never NULL; empty where nothing can be drawn. */
 struct ypi_plot_list *ypi_plots_finish(struct ypi_plots *plots);
 void ypi_plot_list_free(struct ypi_plot_list *list);

@@ -156,11 +156,12 @@ enum yp_status ypi_plots_write(const struct ypi_plot_list *list, const char *dir
     for (size_t i = 0; i < list->count && status == YP_OK; i++) {
         char *svg = ypi_format("%s/%s.svg", directory, list->list[i].name);
         char *png = ypi_format("%s/%s.png", directory, list->list[i].name);
+        const char *picture = ypi_plot_svg(&list->list[i]);
         status = ypi_make_parents(svg);
         if (status == YP_OK)
-            status = ypi_put_file(svg, list->list[i].svg, strlen(list->list[i].svg));
+            status = ypi_put_file(svg, picture, strlen(picture));
         if (status == YP_OK)
-            status = write_png(png, list->list[i].svg);
+            status = write_png(png, picture);
         free(svg);
         free(png);
     }

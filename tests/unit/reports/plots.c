@@ -36,7 +36,7 @@ static void take(struct ypi_plots *plots, cJSON *document)
     cJSON_Delete(document);
 }
 
-static const struct ypi_plot *find(const struct ypi_plot_list *list, const char *name)
+static struct ypi_plot *find(const struct ypi_plot_list *list, const char *name)
 {
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->list[i].name, name) == 0)
@@ -44,9 +44,9 @@ static const struct ypi_plot *find(const struct ypi_plot_list *list, const char 
     return NULL;
 }
 
-static const struct ypi_plot *get(const struct ypi_plot_list *list, const char *name)
+static struct ypi_plot *get(const struct ypi_plot_list *list, const char *name)
 {
-    const struct ypi_plot *plot = find(list, name);
+    struct ypi_plot *plot = find(list, name);
     for (size_t i = 0; i < list->count && plot == NULL; i++)
         fprintf(stderr, "there is %s\n", list->list[i].name);
     cr_assert_not_null(plot, "no %s", name);
@@ -61,7 +61,7 @@ static size_t count_of(const char *text, const char *what)
     return count;
 }
 
-static const cJSON *cell(const struct ypi_plot *plot, int row, const char *column)
+static const cJSON *cell(struct ypi_plot *plot, int row, const char *column)
 {
     const cJSON *names = cJSON_GetObjectItem(plot->table, "columns");
     for (int i = 0; i < cJSON_GetArraySize(names); i++)
@@ -72,12 +72,12 @@ static const cJSON *cell(const struct ypi_plot *plot, int row, const char *colum
     return NULL;
 }
 
-static int rows_of(const struct ypi_plot *plot)
+static int rows_of(struct ypi_plot *plot)
 {
     return cJSON_GetArraySize(cJSON_GetObjectItem(plot->table, "rows"));
 }
 
-static bool notes(const struct ypi_plot *plot, const char *what)
+static bool notes(struct ypi_plot *plot, const char *what)
 {
     const cJSON *note;
     cJSON_ArrayForEach(note, cJSON_GetObjectItem(plot->table, "notes"))
@@ -166,8 +166,8 @@ static struct ypi_plot_list *sweep_of(const char *test)
 Test(sweep, tables_have_the_figures_of_the_documents)
 {
     struct ypi_plot_list *list = sweep_of("sweep");
-    const struct ypi_plot *memory = get(list, "t.c-sweep-memory");
-    const struct ypi_plot *rate = get(list, "t.c-sweep-throughput");
+    struct ypi_plot *memory = get(list, "t.c-sweep-memory");
+    struct ypi_plot *rate = get(list, "t.c-sweep-throughput");
     cr_expect_str_eq(memory->group, "t.c::sweep");
     cr_expect_eq(rows_of(memory), 6);
     for (int i = 0; i < 6; i++) { /* by batch, then by tile */
@@ -182,23 +182,23 @@ Test(sweep, tables_have_the_figures_of_the_documents)
                   batch / (1e-7 * tile * tile * sqrt(batch)));
     }
     /* A line for each batch, six marks, named in the legend. */
-    cr_expect_eq(count_of(memory->svg, "<path class=\"l "), 4);
-    cr_expect_eq(count_of(memory->svg, " data-x="), 6);
-    cr_expect_eq(count_of(memory->svg, ">batch 4</text>"), 1);
-    cr_expect_not_null(strstr(rate->svg, "Throughput (k images/s)"));
+    cr_expect_eq(count_of(ypi_plot_svg(memory), "<path class=\"l "), 4);
+    cr_expect_eq(count_of(ypi_plot_svg(memory), " data-x="), 6);
+    cr_expect_eq(count_of(ypi_plot_svg(memory), ">batch 4</text>"), 1);
+    cr_expect_not_null(strstr(ypi_plot_svg(rate), "Throughput (k images/s)"));
     ypi_plot_list_free(list);
 }
 
 Test(sweep, frontier_in_the_plot)
 {
     struct ypi_plot_list *list = sweep_of("sweep");
-    const struct ypi_plot *plot = get(list, "t.c-sweep-memory-throughput");
+    struct ypi_plot *plot = get(list, "t.c-sweep-memory-throughput");
     /* Memory goes as batch, the rate as its root: 64 alone is on it, at either batch. */
     for (int i = 0; i < 6; i++)
         cr_expect_str_eq(cell(plot, i, "on the frontier")->valuestring, i % 3 == 0 ? "yes" : "no",
                          "row %d", i);
-    cr_expect_eq(count_of(plot->svg, "<path class=\"m c0 k\"") +
-                     count_of(plot->svg, "<path class=\"m c1 k\""),
+    cr_expect_eq(count_of(ypi_plot_svg(plot), "<path class=\"m c0 k\"") +
+                     count_of(ypi_plot_svg(plot), "<path class=\"m c1 k\""),
                  2);
     ypi_plot_list_free(list);
 }
@@ -206,10 +206,10 @@ Test(sweep, frontier_in_the_plot)
 Test(scaling, planted_exponents)
 {
     struct ypi_plot_list *list = sweep_of("sweep");
-    const struct ypi_plot *time = get(list, "t.c-sweep-time-over-tile");
+    struct ypi_plot *time = get(list, "t.c-sweep-time-over-tile");
     cr_expect(notes(time, "batch 1: time grows as tile^2 (99 %: 2 to 2); twice the tile, 4 times "
                           "the time"));
-    cr_expect_not_null(strstr(time->svg, ">batch 4: exponent 2 [2, 2]</text>"));
+    cr_expect_not_null(strstr(ypi_plot_svg(time), ">batch 4: exponent 2 [2, 2]</text>"));
     cr_expect_not_null(get(list, "t.c-sweep-memory-over-tile"));
     cr_expect_null(
         find(list, "t.c-sweep-time-over-batch")); /* two batches: no scatter to judge by */
@@ -266,12 +266,12 @@ Test(sweep, missing_figures_are_told)
     take(plots, cJSON_Parse("{\"case\": {\"id\": \"t.c::part[3]\", \"axes\": {\"n\": 4}},"
                             " \"result\": {\"outcome\": \"crashed\"}}"));
     struct ypi_plot_list *list = ypi_plots_finish(plots);
-    const struct ypi_plot *plot = get(list, "t.c-part-memory");
+    struct ypi_plot *plot = get(list, "t.c-part-memory");
     cr_expect_eq(rows_of(plot), 3);
     cr_expect(cJSON_IsNull(cell(plot, 2, "peak memory (bytes)")));
     cr_expect_str_eq(cell(plot, 2, "outcome")->valuestring, "crashed");
     cr_expect(notes(plot, "1 of 3 cases have no such figure"));
-    cr_expect_not_null(strstr(plot->svg, "1 of 3 cases"));
+    cr_expect_not_null(strstr(ypi_plot_svg(plot), "1 of 3 cases"));
     ypi_plot_list_free(list);
 }
 
@@ -286,10 +286,10 @@ Test(sweep, many_series_are_split)
         take(plots, document_of("many", axes[i], 1 + i, 1, 1 + i));
     }
     struct ypi_plot_list *list = ypi_plots_finish(plots);
-    const struct ypi_plot *plot = get(list, "t.c-many-mode-m1-memory");
+    struct ypi_plot *plot = get(list, "t.c-many-mode-m1-memory");
     cr_expect_str_eq(plot->title, "Peak memory: t.c::many, mode m1");
     cr_expect_eq(rows_of(plot), 8);
-    cr_expect_eq(count_of(plot->svg, " data-x="), 8);
+    cr_expect_eq(count_of(ypi_plot_svg(plot), " data-x="), 8);
     cr_expect_null(find(list, "t.c-many-memory"));
     ypi_plot_list_free(list);
 }
@@ -309,12 +309,12 @@ Test(phases, and_the_rest)
         take(plots, document);
     }
     struct ypi_plot_list *list = ypi_plots_finish(plots);
-    const struct ypi_plot *plot = get(list, "t.c-phases-phases");
+    struct ypi_plot *plot = get(list, "t.c-phases-phases");
     cr_expect(cell(plot, 1, "forward (s)")->valuedouble == 3);
     cr_expect(cell(plot, 1, "back< (s)")->valuedouble == 5);
     cr_expect(cell(plot, 1, "mean (s)")->valuedouble == 10);
-    cr_expect_not_null(strstr(plot->svg, "<title>n 2, back&lt;: 5 s</title>"));
-    cr_expect_not_null(strstr(plot->svg, "<title>n 2, rest: 2 s</title>"));
+    cr_expect_not_null(strstr(ypi_plot_svg(plot), "<title>n 2, back&lt;: 5 s</title>"));
+    cr_expect_not_null(strstr(ypi_plot_svg(plot), "<title>n 2, rest: 2 s</title>"));
     ypi_plot_list_free(list);
 }
 
@@ -347,17 +347,18 @@ Test(roofline, places_cases_under_their_roofs)
     take_spot(plots, "t.c::few", 10, 1e9, "read", 0.5);
     take_spot(plots, "t.c::none", 0, 0, "", 0.5);
     struct ypi_plot_list *list = ypi_plots_finish(plots);
-    const struct ypi_plot *plot = get(list, "cpu-roofline");
+    struct ypi_plot *plot = get(list, "cpu-roofline");
     cr_expect_str_eq(plot->group, "run");
     cr_expect_eq(rows_of(plot), 6);
     cr_expect(cell(plot, 0, "intensity (FLOP/B)")->valuedouble == 4);
     cr_expect(cell(plot, 0, "rate (FLOP/s)")->valuedouble == 1.6e10);
     cr_expect(cell(plot, 0, "traffic (B/s)")->valuedouble == 4e9);
-    cr_expect_eq(count_of(plot->svg, " data-x="), 2);
+    cr_expect_eq(count_of(ypi_plot_svg(plot), " data-x="), 2);
     cr_expect_not_null(
-        strstr(plot->svg, "data-x=\"4\" data-y=\"1.6e+10\" data-case=\"t.c::a[1]\""));
-    cr_expect_not_null(strstr(plot->svg, "<title>t.c::b[1], m: 40 GFLOP/s at 40 FLOP/B, limited by "
-                                         "fp32, share 0.5</title>"));
+        strstr(ypi_plot_svg(plot), "data-x=\"4\" data-y=\"1.6e+10\" data-case=\"t.c::a[1]\""));
+    cr_expect_not_null(strstr(ypi_plot_svg(plot),
+                              "<title>t.c::b[1], m: 40 GFLOP/s at 40 FLOP/B, limited by "
+                              "fp32, share 0.5</title>"));
     cr_expect(notes(plot, "2 with bytes and no operations"));
     cr_expect(notes(plot, "1 with operations and no bytes"));
     cr_expect(notes(plot, "1 measurements have neither"));
@@ -376,10 +377,10 @@ Test(roofline, many_marks_are_thinned)
         take_spot(plots, id, 1e9 + i, 1e9, "read", 1);
     }
     struct ypi_plot_list *list = ypi_plots_finish(plots);
-    const struct ypi_plot *plot = get(list, "cpu-roofline");
-    cr_expect_eq(count_of(plot->svg, " data-x="), 4);
+    struct ypi_plot *plot = get(list, "cpu-roofline");
+    cr_expect_eq(count_of(ypi_plot_svg(plot), " data-x="), 4);
     cr_expect_eq(rows_of(plot), 700);
-    cr_expect_not_null(strstr(plot->svg, ": 4 of 700."));
+    cr_expect_not_null(strstr(ypi_plot_svg(plot), ": 4 of 700."));
     ypi_plot_list_free(list);
 }
 
@@ -409,7 +410,7 @@ Test(plots, hostile_names)
     struct ypi_plot_list *list = ypi_plots_finish(plots);
     cr_expect(list->count > 20, "%zu", list->count);
     for (size_t i = 0; i < list->count; i++) {
-        const struct ypi_plot *plot = &list->list[i];
+        struct ypi_plot *plot = &list->list[i];
         cr_expect(strlen(plot->name) < 200 &&
                       strspn(plot->name, "abcdefghijklmnopqrstuvwxyz"
                                          "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -418,8 +419,8 @@ Test(plots, hostile_names)
                   "%s", plot->name);
         for (size_t k = 0; k < i; k++)
             cr_expect_str_neq(plot->name, list->list[k].name);
-        cr_expect_null(strstr(plot->svg, "<script"));
-        cr_expect_null(strchr(plot->svg, 1));
+        cr_expect_null(strstr(ypi_plot_svg(plot), "<script"));
+        cr_expect_null(strchr(ypi_plot_svg(plot), 1));
         char *text = cJSON_PrintUnformatted(plot->table);
         cr_expect_not_null(text);
         free(text);
@@ -450,7 +451,7 @@ static struct ypi_plot_list *list_of_csv(const char *text, enum yp_status wanted
     return ypi_plots_finish(plots);
 }
 
-static const struct ypi_plot *ending(const struct ypi_plot_list *list, const char *end)
+static struct ypi_plot *ending(const struct ypi_plot_list *list, const char *end)
 {
     for (size_t i = 0; i < list->count; i++) {
         const char *name = list->list[i].name;
@@ -471,7 +472,7 @@ Test(csv, any_order_and_empty_cells)
                     ",512,,2,nan,OOM\r\n"
                     "127,256,,2,41,",
                     YP_OK, "");
-    const struct ypi_plot *memory = ending(list, "-memory");
+    struct ypi_plot *memory = ending(list, "-memory");
     cr_expect_eq(rows_of(memory), 3);
     cr_expect(cell(memory, 0, "peak memory (bytes)")->valuedouble == 64.0 * 1048576);
     /* Of equal rows the last one counts, and is named by its line. */
@@ -479,7 +480,7 @@ Test(csv, any_order_and_empty_cells)
     cr_expect_not_null(strstr(cell(memory, 1, "case")->valuestring, ":7"));
     cr_expect(notes(memory, "1 earlier results of the same values"));
     cr_expect_str_eq(cell(memory, 2, "outcome")->valuestring, "OOM");
-    const struct ypi_plot *rate = ending(list, "-throughput");
+    struct ypi_plot *rate = ending(list, "-throughput");
     cr_expect(cell(rate, 0, "samples/s")->valuedouble == 2 / 0.01);
     ypi_plot_list_free(list);
 }
@@ -490,7 +491,7 @@ Test(csv, throughput_of_the_file)
     struct ypi_plot_list *list = list_of_csv("tile_size,batch_size,throughput_samples_per_sec\n"
                                              "256,1,33.6\n384,1,21.8\n",
                                              YP_OK, "");
-    const struct ypi_plot *rate = ending(list, "-throughput");
+    struct ypi_plot *rate = ending(list, "-throughput");
     cr_expect(cell(rate, 0, "samples/s")->valuedouble == 33.6);
     cr_expect(cell(rate, 1, "median (s)")->valuedouble == 1 / 21.8);
     ypi_plot_list_free(list);
