@@ -12,6 +12,8 @@
 /* More marks than that are a blot, and a page takes long to show them: then of each test only the
  * measurements with the most and the least share are drawn. */
 enum { MARKS_MOST = 600, LIMITERS_MOST = 6 };
+/* Pictures of a device, one for each number of threads. */
+enum { THREADS_MOST = 6 };
 /* Operations a byte, below which a copy with a few operations would stretch the axis. */
 #define INTENSITY_LEAST 1e-3
 
@@ -28,9 +30,11 @@ struct roofline {
     struct spot *spots; /* owned */
     size_t count, drawable, drawn;
     size_t bytes_alone, flops_alone, neither;
-    int threads;          /* of most measurements: the roofs drawn are for as many */
+    const int *all_threads; /* a picture for each, that of most measurements first */
+    int pictures;
+    int threads;          /* of this picture's measurements and roofs */
     double low, high;     /* of the intensities drawn */
-    int labelled, dashes; /* roofs of arithmetic, of traffic, so far */
+    int labelled, dashes; /* roofs of arithmetic, of all, so far */
     struct ypi_drawing figure;
     cJSON *table;
 };
@@ -65,6 +69,17 @@ static bool is_drawable(const struct spot *s)
     return ypi_scale_takes(true, s->intensity) && ypi_scale_takes(true, s->rate);
 }
 
+/* What has no picture of its own is in the first one. */
+static bool belongs(const struct roofline *r, const struct ypi_plot_measurement *m)
+{
+    if (m->threads == r->threads)
+        return true;
+    bool elsewhere = false;
+    for (int i = 1; i < r->pictures; i++)
+        elsewhere = elsewhere || r->all_threads[i] == m->threads;
+    return r->threads == r->all_threads[0] && !elsewhere;
+}
+
 static void collect(struct roofline *r)
 {
     size_t count = 0;
@@ -75,7 +90,8 @@ static void collect(struct roofline *r)
     for (size_t i = 0; i < r->plots->count; i++) {
         const struct ypi_plot_case *c = &r->plots->cases[i];
         for (int k = 0; k < c->measurement_count && strcmp(c->device, r->device) == 0; k++)
-            add_spot(r, c, &c->measurements[k]);
+            if (belongs(r, &c->measurements[k]))
+                add_spot(r, c, &c->measurements[k]);
     }
 }
 
@@ -128,40 +144,42 @@ static bool is_on(const struct roofline *r, const struct ypi_plot_roof *roof)
     return strcmp(roof->device, r->device) == 0 && roof->threads == r->threads;
 }
 
-static void choose_threads(struct roofline *r)
+static bool starts_with(const char *text, const char *with)
 {
-    size_t most = 0;
-    for (size_t i = 0; i < r->plots->roof_count; i++) {
-        const struct ypi_plot_roof *roof = &r->plots->roofs[i];
-        if (strcmp(roof->device, r->device) == 0) {
-            size_t count = 0;
-            for (size_t k = 0; k < r->plots->roof_count; k++)
-                if (strcmp(r->plots->roofs[k].device, r->device) == 0 &&
-                    r->plots->roofs[k].threads == roof->threads)
-                    count += r->plots->roofs[k].count;
-            if (count > most) {
-                most = count;
-                r->threads = roof->threads;
-            }
-        }
-    }
+    return strncmp(text, with, strlen(with)) == 0;
 }
 
-static bool is_transfer_or_launch(const struct ypi_plot_roof *roof)
+/* Of ceilings that are no floating-point arithmetic and no memory those count that limit a mark: of
+ * integers, and of transfers to and from an accelerator. A launch is no rate of either axis. */
+static bool is_wanted(const struct roofline *r, const struct ypi_plot_roof *roof)
 {
-    return strncmp(roof->ceiling, "upload", 6) == 0 || strncmp(roof->ceiling, "download", 8) == 0 ||
-           strncmp(roof->ceiling, "launch", 6) == 0 || strncmp(roof->ceiling, "int", 3) == 0;
+    const bool transfer =
+        starts_with(roof->ceiling, "upload") || starts_with(roof->ceiling, "download");
+    if (starts_with(roof->ceiling, "launch"))
+        return false;
+    if (!transfer && !starts_with(roof->ceiling, "int"))
+        return true;
+    for (size_t i = 0; i < r->count; i++)
+        if (r->spots[i].drawn && strcmp(r->spots[i].m->bound, roof->ceiling) == 0)
+            return true;
+    return false;
+}
+
+static bool is_traffic(const struct ypi_plot_roof *roof)
+{
+    return *roof->level != '\0' || starts_with(roof->ceiling, "upload") ||
+           starts_with(roof->ceiling, "download");
 }
 
 /* Of read, copy and fill of one level the fastest; and arithmetic in floating point. */
 static bool is_roof(const struct roofline *r, const struct ypi_plot_roof *roof)
 {
-    if (!is_on(r, roof) || is_transfer_or_launch(roof))
+    if (!is_on(r, roof) || !is_wanted(r, roof))
         return false;
     for (size_t i = 0; i < r->plots->roof_count && *roof->level; i++) {
         const struct ypi_plot_roof *other = &r->plots->roofs[i];
-        if (is_on(r, other) && !is_transfer_or_launch(other) &&
-            strcmp(other->level, roof->level) == 0 && rate_of(other) > rate_of(roof))
+        if (is_on(r, other) && is_wanted(r, other) && strcmp(other->level, roof->level) == 0 &&
+            rate_of(other) > rate_of(roof))
             return false;
     }
     return true;
@@ -172,7 +190,7 @@ static double best_arithmetic(const struct roofline *r)
     double best = 0;
     for (size_t i = 0; i < r->plots->roof_count; i++) {
         const struct ypi_plot_roof *roof = &r->plots->roofs[i];
-        if (*roof->level == '\0' && is_roof(r, roof))
+        if (!is_traffic(roof) && is_roof(r, roof))
             best = fmax(best, rate_of(roof));
     }
     return best;
@@ -183,7 +201,7 @@ static double best_traffic(const struct roofline *r)
     double best = 0;
     for (size_t i = 0; i < r->plots->roof_count; i++) {
         const struct ypi_plot_roof *roof = &r->plots->roofs[i];
-        if (*roof->level && is_roof(r, roof))
+        if (is_traffic(roof) && is_roof(r, roof))
             best = fmax(best, rate_of(roof));
     }
     return best;
@@ -194,16 +212,17 @@ static void add_roof(struct roofline *r, const struct ypi_plot_roof *roof, doubl
     const double rate = rate_of(roof);
     const double arithmetic = best_arithmetic(r);
     const double traffic = best_traffic(r);
-    const bool memory = *roof->level != '\0';
+    const bool memory = is_traffic(roof);
     char figure[YPI_QUANTITY_MAX];
-    ypi_axis_quantity_text(figure, rate, YPI_PLAIN, memory ? "B/s" : "FLOP/s");
-    char *name = memory ? ypi_format("%s %s", roof->level, figure)
-                        : ypi_format("%s %s", roof->ceiling, figure);
-    char *hover = ypi_format("%s%s%s: %s, the median of %zu probes", roof->ceiling,
-                             memory ? " from " : "", roof->level, figure, roof->count);
-    /* Roofs of traffic run side by side, where labels have no room: they are in the legend. */
-    struct ypi_drawing_series *line = ypi_drawing_add_series(
-        &r->figure, memory ? name : "", YPI_ROOF, memory ? -3 - r->dashes++ : -2);
+    const char *unit = starts_with(roof->ceiling, "int") ? "op/s" : "FLOP/s";
+    ypi_axis_quantity_text(figure, rate, YPI_PLAIN, memory ? "B/s" : unit);
+    char *name = ypi_format("%s %s", *roof->level != '\0' ? roof->level : roof->ceiling, figure);
+    char *hover =
+        ypi_format("%s%s%s: %s, the median of %zu probes", roof->ceiling,
+                   *roof->level != '\0' ? " from " : "", roof->level, figure, roof->count);
+    /* Labels at the roofs have not always room: all are in the legend. */
+    struct ypi_drawing_series *line =
+        ypi_drawing_add_series(&r->figure, name, YPI_ROOF, -2 - r->dashes++);
     double from = memory ? low : traffic > 0 ? rate / traffic : low;
     double to = memory && arithmetic > 0 ? fmin(high, arithmetic / rate) : high;
     from = fmax(fmin(from, to), low);
@@ -225,7 +244,7 @@ static void add_roofs(struct roofline *r)
     double high = r->high * 2;
     for (size_t i = 0; i < r->plots->roof_count; i++) {
         const struct ypi_plot_roof *roof = &r->plots->roofs[i];
-        if (*roof->level && arithmetic > 0 && is_roof(r, roof))
+        if (is_traffic(roof) && arithmetic > 0 && is_roof(r, roof))
             high = fmax(high, 2 * arithmetic / rate_of(roof));
     }
     for (size_t i = 0; i < r->plots->roof_count; i++)
@@ -369,10 +388,18 @@ static void draw(struct roofline *r)
     static const char *const columns[] = {
         "case",          "measurement",   "limiter", "share", "intensity (FLOP/B)",
         "rate (FLOP/s)", "traffic (B/s)", NULL};
+    char threads[32] = "";
+    if (r->pictures > 1)
+        snprintf(threads, sizeof threads, "%d thread%s", r->threads, r->threads == 1 ? "" : "s");
+    const bool first = r->threads == r->all_threads[0];
     const struct ypi_plot_group group = {.test = *r->device ? r->device : "cpu",
-                                         .suffix = (char[]){""}};
+                                         .suffix = first ? (char[]){""} : threads};
     r->table = ypi_plot_table(columns);
     r->figure = ypi_plot_figure(r->plots, &group, "roofline", "Roofline");
+    if (first && r->pictures > 1) { /* its name is the same, however many there are */
+        free(r->figure.title);
+        r->figure.title = ypi_format("Roofline: %s, %s", group.test, threads);
+    }
     r->figure.x = (struct ypi_drawing_axis){
         .title = ypi_strdup("Arithmetic intensity"), .unit = ypi_strdup("FLOP/B"), .log = true};
     r->figure.y = (struct ypi_drawing_axis){
@@ -388,15 +415,62 @@ static void draw(struct roofline *r)
     ypi_plot_make(r->plots, &r->figure, "run", r->table);
 }
 
-static void draw_device(struct ypi_plots *p, const char *device)
+static void draw_threads(struct ypi_plots *p, const char *device, const int *threads, int count,
+                         int at)
 {
-    struct roofline r = {.plots = p, .device = device};
+    struct roofline r = {.plots = p,
+                         .device = device,
+                         .all_threads = threads,
+                         .pictures = count,
+                         .threads = threads[at]};
     collect(&r);
     choose(&r);
-    choose_threads(&r);
     if (r.drawn > 0)
         draw(&r);
     free(r.spots);
+}
+
+/* The numbers of threads whose measurements can be drawn, that of most first; gives how many. */
+static int choose_threads(const struct roofline *all, int threads[THREADS_MOST])
+{
+    enum { DIFFERENT_MOST = 64 };
+    struct {
+        int threads;
+        size_t count;
+    } seen[DIFFERENT_MOST];
+    int different = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        int at = 0;
+        while (at < different && seen[at].threads != all->spots[i].m->threads)
+            at++;
+        if (!is_drawable(&all->spots[i]) || at == DIFFERENT_MOST)
+            continue;
+        if (at == different) {
+            seen[different].threads = all->spots[i].m->threads;
+            seen[different++].count = 0;
+        }
+        seen[at].count++;
+    }
+    int count = 0;
+    for (; count < THREADS_MOST && count < different; count++) {
+        int best = 0;
+        for (int i = 1; i < different; i++)
+            best = seen[i].count > seen[best].count ? i : best;
+        threads[count] = seen[best].threads;
+        seen[best].count = 0;
+    }
+    return count;
+}
+
+static void draw_device(struct ypi_plots *p, const char *device)
+{
+    int threads[THREADS_MOST] = {0};
+    struct roofline all = {.plots = p, .device = device, .all_threads = threads, .pictures = 1};
+    collect(&all); /* with one picture, all belong to it */
+    const int count = choose_threads(&all, threads);
+    free(all.spots);
+    for (int i = 0; i < count; i++)
+        draw_threads(p, device, threads, count, i);
 }
 
 void ypi_plot_rooflines(struct ypi_plots *p)

@@ -93,6 +93,8 @@ static void take_measurement(struct ypi_plots *p, struct ypi_plot_case *c, const
     cJSON_ArrayForEach(part, member(m, "bounds"))
     {
         take_roof(p, c->device, part);
+        if (out->threads == 0)
+            out->threads = threads_of(part);
     }
 }
 

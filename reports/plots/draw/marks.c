@@ -14,7 +14,9 @@ const char *ypi_render_colour(char out[8], int look)
 
 int ypi_render_dash(int look)
 {
-    return look <= -2 ? (-look - 2) % YPI_LOOKS : look < 0 ? YPI_LOOKS : look % YPI_LOOKS;
+    /* The eighth series has the first one's colour: its dash is another. */
+    const int turned = look + 2 * (look / YPI_LOOKS);
+    return look <= -2 ? (-look - 2) % YPI_LOOKS : look < 0 ? YPI_LOOKS : turned % YPI_LOOKS;
 }
 
 void ypi_render_marker(struct ypi_render *r, double x, double y, int look, double radius)

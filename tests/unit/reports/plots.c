@@ -368,6 +368,58 @@ Test(roofline, places_cases_under_their_roofs)
     ypi_plot_list_free(list);
 }
 
+/* A case of `threads` threads, which its ceiling of integers or of an upload limits. */
+static void take_limited(struct ypi_plots *plots, const char *id, int threads, const char *ceiling)
+{
+    char text[2048];
+    snprintf(text, sizeof text,
+             "{\"case\": {\"id\": \"%s\", \"device\": \"cpu\", \"axes\": {}},"
+             " \"measurements\": [{\"name\": \"m\", \"unit\": \"\", \"flops\": 4e9, \"bytes\": 1e9,"
+             " \"median\": 0.5, \"mean\": 1, \"bound\": \"%s\", \"share\": 0.5, \"threads\": %d,"
+             " \"phases\": [], \"bounds\": ["
+             "{\"ceiling\": \"fp32\", \"level\": \"\", \"threads\": %d, \"rate\": %d00e9},"
+             "{\"ceiling\": \"int8\", \"level\": \"\", \"threads\": %d, \"rate\": 8e11},"
+             "{\"ceiling\": \"upload\", \"level\": \"\", \"threads\": %d, \"rate\": 2e10},"
+             "{\"ceiling\": \"launch\", \"level\": \"\", \"threads\": %d, \"rate\": 1e5}]}]}",
+             id, ceiling, threads, threads, threads, threads, threads, threads);
+    take(plots, cJSON_Parse(text));
+}
+
+Test(roofline, each_number_of_threads_has_its_own)
+{
+    struct ypi_plots *plots = ypi_plots_create();
+    take_limited(plots, "t.c::a[1]", 4, "fp32");
+    take_limited(plots, "t.c::b[1]", 1, "fp32");
+    take_limited(plots, "t.c::c[1]", 4, "fp32");
+    struct ypi_plot_list *list = ypi_plots_finish(plots);
+    struct ypi_plot *most = get(list, "cpu-roofline");
+    struct ypi_plot *one = get(list, "cpu-1-thread-roofline");
+    cr_expect_str_eq(most->title, "Roofline: cpu, 4 threads");
+    cr_expect_str_eq(one->title, "Roofline: cpu, 1 thread");
+    cr_expect(rows_of(most) == 2 && rows_of(one) == 1);
+    cr_expect(notes(most, "fp32: 400 GFLOP/s, the median of 2 probes"));
+    cr_expect(notes(one, "fp32: 100 GFLOP/s, the median of 1 probes"));
+    ypi_plot_list_free(list);
+}
+
+Test(roofline, ceilings_of_integers_and_transfers_are_roofs_of_what_they_limit)
+{
+    static const struct {
+        const char *limit;
+        bool integers, upload;
+    } of[] = {{"fp32", false, false}, {"int8", true, false}, {"upload", false, true}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct ypi_plots *plots = ypi_plots_create();
+        take_limited(plots, "t.c::a[1]", 1, of[i].limit);
+        struct ypi_plot_list *list = ypi_plots_finish(plots);
+        struct ypi_plot *plot = get(list, "cpu-roofline");
+        cr_expect_eq(notes(plot, "int8: 800 G op/s"), of[i].integers, "%s", of[i].limit);
+        cr_expect_eq(notes(plot, "upload: 20 GB/s"), of[i].upload, "%s", of[i].limit);
+        cr_expect(!notes(plot, "launch"));
+        ypi_plot_list_free(list);
+    }
+}
+
 Test(roofline, many_marks_are_thinned)
 {
     struct ypi_plots *plots = ypi_plots_create();
