@@ -98,7 +98,7 @@ static const struct command {
     {"gate",
      "--base REV | --baseline RUNS [--head REV] [-m EXPR] [-k EXPR] [ID...] [--threshold 3%]\n"
      "      [--error 1%] [--budget TIME] [--instructions] [--always-time] [--options WORDS]\n"
-     "      [--missing report|fail] [--json FILE] [--markdown FILE] [-v]",
+     "      [--tests PATH] [--missing report|fail] [--json FILE] [--markdown FILE] [-v]",
      "builds two revisions and says whether the head is worse than the base: slower by more than\n"
      "      the threshold, with more memory, other values or failures; --head WORKTREE: what is\n"
      "      not committed; --baseline RUNS: stored runs, named as for compare, and be they of\n"
@@ -107,6 +107,7 @@ static const struct command {
      "      are the same; --missing fail: a case that only the base has is worse; --options: "
      "words\n"
      "      for the suites;\n"
+     "      --tests: test sources from outside the revisions, {tests} in the commands that build;\n"
      "      --head-options: words for the head alone, such as --slowdown=1.05, to try the gate",
      ypi_gate_command, false},
     {"gates", "[-n N] | last | PREFIX [--json FILE] [--markdown FILE] [-v]",
@@ -114,11 +115,12 @@ static const struct command {
      ypi_gates_command, false},
     {"bisect",
      "ID --good REV --bad REV [--threshold 3%] [--error 1%] [--budget TIME]\n"
-     "      [--options WORDS] [--first-parent] [--json FILE] [--markdown FILE] [-v]",
+     "      [--options WORDS] [--tests PATH] [--first-parent] [--json FILE] [--markdown FILE] [-v]",
      "finds the commit that made a case slower, larger or wrong: each step runs the middle one of\n"
      "      those left beside good, by the gate's statistics, and skips what does not build or "
      "lacks\n"
-     "      the case; --budget 5m: the time for all steps; --first-parent: merges as a whole",
+     "      the case; --budget 5m: the time for all steps; --first-parent: merges as a whole;\n"
+     "      --tests: as for the gate",
      ypi_bisect_command, false},
     {"compare",
      "A B [-m EXPR] [-k EXPR] [ID...] [--threshold 3%] [--error 1%] [--missing report|fail]\n"
@@ -128,11 +130,13 @@ static const struct command {
      "      changes) or the file of a history; of two machines by shares of what bounds them",
      ypi_compare_command, false},
     {"reproduce",
-     "RESULT [--rev COMMIT] [--threshold 3%] [--error 1%] [--json FILE] [--markdown FILE]\n"
-     "      [-v]",
+     "RESULT [--rev COMMIT] [--tests PATH] [--threshold 3%] [--error 1%] [--json FILE]\n"
+     "      [--markdown FILE] [-v]",
      "runs a stored result again, with its seed, axes, device and options, and shows old and new\n"
      "      side by side with all that differs in the environment; a result is named as for show;\n"
-     "      --rev stored: builds the commit that it is of, --rev REV: another one",
+     "      --rev stored: builds the commit that it is of, --rev REV: another one; --tests: as "
+     "for\n"
+     "      the gate",
      ypi_reproduce_command, false},
     {"trend",
      "[-m EXPR] [-k EXPR] [ID...] [--machine PREFIX] [--error 1%] [--min-change 2%] [--json] [-v]",

@@ -27,6 +27,7 @@ struct request {
     double budget;            /* seconds for all cases; infinite: as long as it takes */
     const char *options;      /* words for the suites of both; NULL: none */
     const char *head_options; /* for the head's alone */
+    const char *tests;        /* test sources for both; NULL: as yieldpoint.ini says */
     bool instructions;        /* are counted too */
     int missing_fails;        /* bool: a case or figure that only the base has is worse */
     bool always_time;         /* where both builds are the same, too */
@@ -157,6 +158,7 @@ static bool read_request(struct request *r, int argc, char **argv)
         {"budget", OWN(ypi_read_budget, budget)},
         {"options", AT(WORD, options)},
         {"head-options", AT(WORD, head_options)},
+        {"tests", AT(WORD, tests)},
         {"instructions", AT(FLAG, instructions)},
         {"always-time", AT(FLAG, always_time)},
         YPI_OPTION_MISSING(struct request, missing_fails),
@@ -190,7 +192,7 @@ int ypi_gate_command(int argc, char **argv)
     bool right = read_request(&r, argc, argv);
     struct gate g = {.r = &r, .stop = ypi_interrupt_watch()};
     int code = YPI_GATE_USAGE;
-    if (right && ypi_recipe_read(&g.recipe))
+    if (right && ypi_recipe_read(&g.recipe, r.tests))
         code = run(&g);
     ypi_comparisons_clear(&g.found);
     ypi_revision_clear(&g.base);

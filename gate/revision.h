@@ -11,20 +11,26 @@
 struct ypi_recipe {
     char *root; /* of the git repository, absolute: its tree, or a bare one itself */
     bool bare;
-    char *project; /* where yieldpoint.ini is, from the root: "" or "native/" */
-    char *history; /* the project's */
-    char *cache;   /* directory of the builds: .yieldpoint/gate of the project */
-    char *setup;   /* shell command with {source} and {build}; NULL: meson setup */
-    char *options; /* more words for meson setup, such as "-Dmodels=enabled"; "": none */
-    char *build;   /* shell command with {source} and {build}; NULL: ninja, of the suites alone */
-    char *suites;  /* programs below the build directory, blank-separated; NULL: those of the meson
-                      tests of suites `stress` and `perf` */
-    int keep;      /* builds that the cache keeps */
-    char *tools;   /* the compilers by name and version, and the flags in the environment */
+    char *project;  /* where yieldpoint.ini is, from the root: "" or "native/" */
+    char *history;  /* the project's */
+    char *cache;    /* directory of the builds: .yieldpoint/gate of the project */
+    char *setup;    /* shell command with {source}, {build} and {tests}; NULL: meson setup, unless
+                       there is `build` and not `options` */
+    char *options;  /* more words for meson setup, such as "-Dmodels=enabled"; NULL: none */
+    char *build;    /* the same kind of command; NULL: ninja, of the suites alone */
+    char *suites;   /* programs below the build directory, blank-separated; NULL: those of the meson
+                       tests of suites `stress` and `perf` */
+    int keep;       /* builds that the cache keeps */
+    char *tests;    /* {tests}: a copy of test sources from outside the revisions, at a path that
+                       follows from what is in it; NULL: none */
+    int tests_lock; /* keeps it in the cache; 0: none */
+    char *tools;    /* the compilers by name and version, and the flags in the environment */
 };
 
-/* False after telling stderr; *recipe is to be cleared then too. */
-bool ypi_recipe_read(struct ypi_recipe *recipe);
+/* `tests`: a path from the working directory, in the place of `tests` in [gate], which is one from
+ * the directory of yieldpoint.ini; NULL: none. False after telling stderr; *recipe is to be cleared
+ * then too. */
+bool ypi_recipe_read(struct ypi_recipe *recipe, const char *tests);
 void ypi_recipe_clear(struct ypi_recipe *recipe);
 
 #define YPI_WORKTREE "WORKTREE" /* the name of what is not committed */

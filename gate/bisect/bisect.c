@@ -28,6 +28,7 @@ struct request {
     const char *good, *bad;
     double threshold, error, budget; /* as of the gate; of all steps together */
     const char *options;             /* words for the suites; NULL: none */
+    const char *tests;               /* test sources for all; NULL: as yieldpoint.ini says */
     bool first_parent;
     struct ypi_report report;
 };
@@ -329,6 +330,7 @@ static bool read_request(struct request *r, int argc, char **argv)
         {"error", OWN(ypi_read_error, error)},
         {"budget", OWN(ypi_read_budget, budget)},
         {"options", AT(WORD, options)},
+        {"tests", AT(WORD, tests)},
         {"first-parent", AT(FLAG, first_parent)},
         YPI_OPTIONS_OUT(struct request, report),
         YPI_OPTION_VERBOSE(struct request, report),
@@ -354,7 +356,7 @@ int ypi_bisect_command(int argc, char **argv)
     bool right = read_request(&r, argc, argv);
     struct bisect b = {.r = &r, .stop = ypi_interrupt_watch()};
     int code = YPI_GATE_USAGE;
-    if (right && ypi_recipe_read(&b.recipe))
+    if (right && ypi_recipe_read(&b.recipe, r.tests))
         code = run(&b);
     ypi_bisection_clear(&b.out);
     ypi_commits_clear(&b.commits);

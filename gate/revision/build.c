@@ -45,22 +45,26 @@ static enum yp_status failed(const struct building *b, const char *what)
 
 /* -- commands ------------------------------------------------------------------------------ */
 
-/* {source} and {build} as words of the shell; the caller frees. */
+/* {source}, {build} and {tests} as words of the shell; the caller frees. */
 static char *fill_in(const struct building *b, const char *command)
 {
-    static const char source[] = "{source}";
-    static const char build[] = "{build}";
+    const struct {
+        const char *name, *path;
+    } places[] = {{"{source}", b->revision->source},
+                  {"{build}", b->revision->build},
+                  {"{tests}", b->recipe->tests}};
     struct ypi_text text = {0};
-    for (const char *c = command; *c != '\0';)
-        if (strncmp(c, source, sizeof source - 1) == 0) {
-            ypi_text_quoted(&text, b->revision->source, false);
-            c += sizeof source - 1;
-        } else if (strncmp(c, build, sizeof build - 1) == 0) {
-            ypi_text_quoted(&text, b->revision->build, false);
-            c += sizeof build - 1;
-        } else {
-            ypi_text_bytes(&text, c++, 1);
-        }
+    for (const char *c = command; *c != '\0';) {
+        size_t length = 0;
+        for (size_t i = 0; i < sizeof places / sizeof *places && length == 0; i++)
+            if (places[i].path != NULL && strncmp(c, places[i].name, strlen(places[i].name)) == 0) {
+                ypi_text_quoted(&text, places[i].path, false);
+                length = strlen(places[i].name);
+            }
+        if (length == 0)
+            ypi_text_bytes(&text, c, 1);
+        c += length > 0 ? length : 1;
+    }
     return ypi_text_take(&text);
 }
 
@@ -178,13 +182,52 @@ static enum yp_status keep_built(const struct building *b)
 
 /* -- the whole ----------------------------------------------------------------------------- */
 
+/* What configures the build; NULL: `build` does all. The caller frees. */
+static char *setup_of(const struct ypi_recipe *r)
+{
+    if (r->setup != NULL)
+        return ypi_strdup(r->setup);
+    if (r->build != NULL && r->options == NULL)
+        return NULL;
+    return ypi_format("meson setup {build} {source} --buildtype=release %s",
+                      r->options != NULL ? r->options : "");
+}
+
+static bool is_of_meson(const struct building *b)
+{
+    char *inside = ypi_format("%s/meson-info", b->revision->build);
+    bool there = access(inside, F_OK) == 0;
+    free(inside);
+    return there;
+}
+
+/* Commands that configure and build. Without `setup`, meson's tests are known behind `build`. */
+static enum yp_status run_commands(const struct building *b, const char *setup)
+{
+    const struct ypi_recipe *r = b->recipe;
+    if (setup != NULL && !run_command(b, setup, NULL))
+        return failed(b, "cannot be configured");
+    if (setup == NULL && !compile(b))
+        return failed(b, "does not build");
+    if (r->suites == NULL && !is_of_meson(b))
+        return yp_set_error(
+            YP_INVALID,
+            "%s (%.10s) was not built by meson, which would tell its suites: [gate] "
+            "of yieldpoint.ini is to name the programs, as `suites = PATH...` below "
+            "the build directory",
+            b->revision->name, b->revision->commit);
+    if (!find_suites(b))
+        return failed(b, "does not tell its tests");
+    bool nothing = r->build == NULL && b->revision->program_count == 0;
+    if (setup != NULL && !nothing && !compile(b))
+        return failed(b, "does not build");
+    return keep_built(b);
+}
+
 static enum yp_status make(const struct building *b)
 {
     const struct ypi_recipe *r = b->recipe;
-    char *setup =
-        r->setup != NULL
-            ? ypi_strdup(r->setup)
-            : ypi_format("meson setup {build} {source} --buildtype=release %s", r->options);
+    char *setup = setup_of(r);
     enum yp_status status = YP_OK;
     unlink(b->log);
     if (mkdir(b->place, 0777) != 0 ||
@@ -194,16 +237,10 @@ static enum yp_status make(const struct building *b)
     else if (access(b->revision->source, F_OK) != 0)
         status = yp_set_error(YP_INVALID, "%s (%.10s) has no %s", b->revision->name,
                               b->revision->commit, r->project);
-    else if (mkdir(b->revision->build, 0777) != 0 || !run_command(b, setup, NULL))
+    else if (mkdir(b->revision->build, 0777) != 0)
         status = failed(b, "cannot be configured");
-    else if (!find_suites(b))
-        status = failed(b, "does not tell its tests");
-    else if (r->build == NULL && b->revision->program_count == 0)
-        status = keep_built(b);
-    else if (!compile(b))
-        status = failed(b, "does not build");
     else
-        status = keep_built(b);
+        status = run_commands(b, setup);
     free(setup);
     return status;
 }

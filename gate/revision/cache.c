@@ -18,6 +18,7 @@
 #define MARK "made"
 #define LOCK ".lock"
 #define SNAPSHOT "snapshot-"
+#define TESTS "tests-"
 /* No process needs as long to build what it has taken a snapshot of. */
 #define SNAPSHOT_SECONDS (24 * 3600.0)
 
@@ -39,11 +40,17 @@ static uint64_t digest(uint64_t sum, const char *text)
 
 char *ypi_cache_place(const struct ypi_recipe *r, const char *commit)
 {
-    const char *const parts[] = {r->project, r->setup, r->options, r->build, r->suites, r->tools};
+    const char *const parts[] = {r->project, r->setup, r->options, r->build,
+                                 r->suites,  r->tools, r->tests};
     uint64_t sum = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         sum = digest(sum, parts[i]);
     return ypi_format("%s/%.20s-%08" PRIx64, r->cache, commit, sum & UINT32_MAX);
+}
+
+char *ypi_cache_tests(const struct ypi_recipe *r, const char *name)
+{
+    return ypi_format("%s/" TESTS "%.16s", r->cache, name);
 }
 
 char *ypi_cache_snapshot(const struct ypi_recipe *r)
@@ -89,16 +96,13 @@ bool ypi_cache_is_made(const char *place)
     return made;
 }
 
-enum yp_status ypi_cache_mark(const char *place, const struct ypi_recipe *r, const char *commit)
+static enum yp_status mark_as(const char *place, const char *text)
 {
     char *mark = ypi_format("%s/" MARK, place);
     char *part = ypi_format("%s.part", mark);
     FILE *file = fopen(part, "w");
     if (file != NULL)
-        fprintf(file, "commit %s\nsetup %s\noptions %s\nbuild %s\nsuites %s\n%s", commit,
-                r->setup != NULL ? r->setup : "meson", r->options,
-                r->build != NULL ? r->build : "ninja", r->suites != NULL ? r->suites : "by meson",
-                r->tools);
+        fputs(text, file);
     bool right = file != NULL && fflush(file) == 0 && fsync(fileno(file)) == 0;
     if (file != NULL && fclose(file) != 0)
         right = false;
@@ -110,8 +114,30 @@ enum yp_status ypi_cache_mark(const char *place, const struct ypi_recipe *r, con
     return status;
 }
 
+enum yp_status ypi_cache_mark(const char *place, const struct ypi_recipe *r, const char *commit)
+{
+    const char *usual = r->build != NULL ? "none" : "meson";
+    char *text = ypi_format(
+        "commit %s\nsetup %s\noptions %s\nbuild %s\nsuites %s\ntests %s\n%s", commit,
+        r->setup != NULL ? r->setup : usual, r->options != NULL ? r->options : "",
+        r->build != NULL ? r->build : "ninja", r->suites != NULL ? r->suites : "by meson",
+        r->tests != NULL ? r->tests : "the revision's own", r->tools);
+    enum yp_status status = mark_as(place, text);
+    free(text);
+    return status;
+}
+
+enum yp_status ypi_cache_mark_tests(const char *place, const char *from)
+{
+    char *text = ypi_format("tests from %s\n", from);
+    enum yp_status status = mark_as(place, text);
+    free(text);
+    return status;
+}
+
 struct place {
     char *path;
+    bool tests; /* a copy of test sources, not a build */
     struct timespec used;
 };
 
@@ -164,7 +190,9 @@ void ypi_cache_prune(const struct ypi_recipe *r)
         if (entry->d_name[0] != '.' && stat(mark, &s) == 0) {
             places = ypi_realloc(places, (size_t)count + 1, sizeof *places);
             places[count++] =
-                (struct place){ypi_format("%s/%s", r->cache, entry->d_name), s.st_mtim};
+                (struct place){.path = ypi_format("%s/%s", r->cache, entry->d_name),
+                               .tests = strncmp(entry->d_name, TESTS, sizeof TESTS - 1) == 0,
+                               .used = s.st_mtim};
         }
         free(mark);
     }
@@ -172,8 +200,9 @@ void ypi_cache_prune(const struct ypi_recipe *r)
         closedir(directory);
     if (count > 0)
         qsort(places, (size_t)count, sizeof *places, by_use);
+    int kept[2] = {0, 0};
     for (int i = 0; i < count; i++) {
-        if (i >= r->keep)
+        if (kept[places[i].tests]++ >= r->keep)
             remove_place(places[i].path);
         free(places[i].path);
     }

@@ -12,6 +12,9 @@ char *ypi_cache_place(const struct ypi_recipe *recipe, const char *commit);
 /* The name of a repository for a snapshot, of this process alone. The caller frees. */
 char *ypi_cache_snapshot(const struct ypi_recipe *recipe);
 
+/* The place of test sources from outside whose digest is `name`. The caller frees. */
+char *ypi_cache_tests(const struct ypi_recipe *recipe, const char *name);
+
 /* Locks a place, alone or shared with others that use it; waits for another build there, and says
  * so on `progress`. A descriptor to close, -1 with yp_last_error() set. */
 int ypi_cache_lock(const char *place, bool alone, FILE *progress, const volatile bool *stop);
@@ -21,7 +24,9 @@ void ypi_cache_share(int lock); /* one that was alone */
 bool ypi_cache_is_made(const char *place);
 enum yp_status ypi_cache_mark(const char *place, const struct ypi_recipe *recipe,
                               const char *commit);
+enum yp_status ypi_cache_mark_tests(const char *place, const char *from);
 
-/* Removes what was used longest ago, but for `keep` and what is in use; and snapshots that killed
+/* Removes the builds, and the copies of test sources, that were used longest ago, but for `keep` of
+ * each and what is in use; and snapshots that killed
  * processes left behind. */
 void ypi_cache_prune(const struct ypi_recipe *recipe);

@@ -5,6 +5,7 @@
 #include "base/text/text.h"
 #include "gate/revision.h"
 #include "gate/revision/git.h"
+#include "gate/revision/tests.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +37,12 @@ static char *take(void *arg, const char *section, const char *name, const char *
         return once(&r->build, value);
     if (strcmp(name, "suites") == 0)
         return once(&r->suites, value);
+    if (strcmp(name, "tests") == 0)
+        return *value != '\0' ? once(&r->tests, value)
+                              : ypi_strdup("tests is a directory of test sources, or one of them");
     if (strcmp(name, "keep") != 0)
-        return ypi_format("'%s' is not known in [gate]: setup, options, build, suites and keep are",
-                          name);
+        return ypi_format(
+            "'%s' is not known in [gate]: setup, options, build, suites, tests and keep are", name);
     if (!ypi_parse_u64(value, &keep) || keep < 2 || keep > KEEP_MOST)
         return ypi_format("keep is a number of builds from 2 to %d", KEEP_MOST);
     r->keep = (int)keep;
@@ -99,7 +103,44 @@ static bool find_repository(struct ypi_recipe *r, const char *project)
     return r->root != NULL;
 }
 
-bool ypi_recipe_read(struct ypi_recipe *r)
+static bool uses_tests(const struct ypi_recipe *r)
+{
+    const char *const commands[] = {r->setup, r->options, r->build};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (commands[i] != NULL && strstr(commands[i], "{tests}") != NULL)
+            return true;
+    return false;
+}
+
+/* `given` counts before [gate]'s own. */
+static bool find_tests(struct ypi_recipe *r, const char *root, const char *given)
+{
+    char *own = r->tests;
+    r->tests = NULL;
+    char *from = given != NULL                  ? ypi_strdup(given)
+                 : own == NULL || own[0] == '/' ? own != NULL ? ypi_strdup(own) : NULL
+                                                : ypi_format("%s/%s", root, own);
+    enum yp_status status = YP_OK;
+    if (from != NULL && !uses_tests(r))
+        status =
+            yp_set_error(YP_INVALID,
+                         "tests %s: no command uses them; setup, options or build in [gate] of "
+                         "yieldpoint.ini is to name their directory, as {tests}",
+                         from);
+    else if (from != NULL)
+        status = ypi_tests_take(r, from);
+    else if (uses_tests(r))
+        status = yp_set_error(YP_INVALID,
+                              "[gate] of yieldpoint.ini has {tests} in a command, but no tests = "
+                              "PATH; --tests PATH gives them too");
+    if (status != YP_OK)
+        fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
+    free(from);
+    free(own);
+    return status == YP_OK;
+}
+
+bool ypi_recipe_read(struct ypi_recipe *r, const char *tests)
 {
     struct ypi_project project;
     const struct ypi_project_search usual = {0};
@@ -110,8 +151,7 @@ bool ypi_recipe_read(struct ypi_recipe *r)
     r->cache = ypi_format("%s/.yieldpoint/gate", project.root);
     r->history = ypi_strdup(project.history != NULL ? project.history : "");
     r->tools = tools();
-    if (r->options == NULL)
-        r->options = ypi_strdup("");
+    ok = ok && find_tests(r, project.root, tests);
     ypi_project_clear(&project);
     return ok;
 }
@@ -119,8 +159,10 @@ bool ypi_recipe_read(struct ypi_recipe *r)
 void ypi_recipe_clear(struct ypi_recipe *r)
 {
     char *const texts[] = {r->root,    r->project, r->history, r->cache, r->setup,
-                           r->options, r->build,   r->suites,  r->tools};
+                           r->options, r->build,   r->suites,  r->tools, r->tests};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
+    if (r->tests_lock > 0)
+        close(r->tests_lock);
     *r = (struct ypi_recipe){0};
 }

@@ -22,6 +22,7 @@
 struct request {
     const char *word;     /* what is to be run again */
     const char *revision; /* NULL: the program that is there; STORED: the commit it was of */
+    const char *tests;    /* test sources for the revision; NULL: as yieldpoint.ini says */
     double threshold, error;
     struct ypi_report report;
 };
@@ -90,7 +91,7 @@ static enum yp_status build(struct reproducing *p, const char *stored)
         strcmp(p->r->revision, STORED) == 0 ? fact(p->old, "git.commit") : p->r->revision;
     if (*name == '\0')
         return yp_set_error(YP_INVALID, "--rev " STORED ": no commit is stored with this result");
-    if (!ypi_recipe_read(&p->recipe))
+    if (!ypi_recipe_read(&p->recipe, p->r->tests))
         return yp_set_error(YP_INVALID, "--rev %s: it cannot be built here", name);
     enum yp_status status = ypi_revision_find(&p->recipe, name, &p->built);
     if (status == YP_OK)
@@ -305,6 +306,7 @@ static bool read_request(struct request *r, int argc, char **argv)
 {
     static const struct ypi_option options[] = {
         {"rev", WORD(revision)},
+        {"tests", WORD(tests)},
         {"threshold", YPI_OPTION_OF(ypi_read_threshold, struct request, threshold)},
         {"error", YPI_OPTION_OF(ypi_read_error, struct request, error)},
         {"history", WORD(report.history)},
@@ -315,11 +317,13 @@ static bool read_request(struct request *r, int argc, char **argv)
     if (!ypi_arguments_read(
             &(struct ypi_arguments){.options = options, .values = r, .word = &r->word}, argc, argv))
         return false;
-    if (r->word != NULL && *r->word != '\0')
+    bool named = r->word != NULL && *r->word != '\0';
+    if (named && (r->tests == NULL || r->revision != NULL))
         return true;
     ypi_usage_error(argc, argv, argc,
-                    "reproduce: a result is wanted: its UUID, a case's id or a part of it, or "
-                    "'last'");
+                    named ? "--tests: nothing is built without --rev"
+                          : "reproduce: a result is wanted: its UUID, a case's id or a part of it, "
+                            "or 'last'");
     return false;
 }
 

@@ -1,4 +1,4 @@
-"""What a revision is: the files that git has of it, and all that the working tree holds.
+"""What a revision is: the files that git has of it, all that the working tree holds, and tests from outside.
 
 usage: gate_git.py YIELDPOINT"""
 
@@ -249,10 +249,91 @@ def check_names(tap, yieldpoint, folder):
               "another owner's: why, and what helps", done)
 
 
+def check_outside(tap, yieldpoint, folder):
+    """Commits without tests: sources from outside, at one path for all revisions, and in the build's key."""
+    def ini(*lines):
+        write(r, "yieldpoint.ini", "\n".join(["[gate]", *lines, "suites = suite", ""]))
+
+    def built(tests, *words):
+        """What both builds were made of, the paths they were told, and what the gate said."""
+        done = gate(yieldpoint, r, "--base", "HEAD~1", "--head", "HEAD", *words)
+        places = [line for line in done.err.splitlines() if line.startswith("building ")]
+        newest = sorted(glob.glob(os.path.join(r, ".yieldpoint/gate/*/build")), key=os.path.getmtime)[-len(places):]
+        tap.check(done.code == UNSELECTED, f"{tests}: is built", done)
+        return (len(places), {read(p, "mark") for p in newest if places}, {read(p, "where") for p in newest}, done)
+
+    r = make(folder, "no tests", code="1")
+    commit(r, "second", code="2")
+    tests = os.path.join(folder, "outside")
+    for name, text in (("suite", FILES["suite"]), ("deep/mark", "1"), (".git/config", "of a repository")):
+        write(tests, name, text)
+    os.chmod(os.path.join(tests, "suite"), 0o755)
+    os.symlink("deep/mark", os.path.join(tests, "mark"))
+    build = "build = cp {tests}/suite {tests}/mark {build}; printf %s {tests} > {build}/where; ls -A {tests} > {build}/all"
+    ini("tests = ../outside", build)
+    count, marks, paths, done = built("tests =")
+    tap.equal((count, marks, len(paths)), (2, {"1"}, 1), "both revisions have them, at the same path")
+    path = paths.pop()
+    tap.check(path.endswith("/tests") and path.startswith(os.path.join(r, ".yieldpoint/gate/")), "a copy of them", path)
+    places = glob.glob(os.path.join(r, ".yieldpoint/gate/*/build"))
+    tap.equal([read(p, "all") for p in places], ["deep\nmark\nsuite\n"] * 2, "without what is git's")
+    logs = "".join(read("", p) for p in glob.glob(os.path.join(r, ".yieldpoint/gate/*.log")))
+    tap.check("$ cp " in logs and "meson" not in logs, "build = without setup = runs no meson", logs)
+    tap.equal(built("the same")[0], 0, "the same tests: the same builds")
+    write(tests, "deep/mark", "2")
+    count, marks, others, _ = built("changed")
+    tap.equal((count, marks, others != {path}), (2, {"2"}, True), "changed tests: built anew")
+    write(tests, "deep/mark", "1")
+    tap.equal(built("changed back")[0], 0, "changed back: the builds that were there")
+    os.rename(os.path.join(tests, "deep"), os.path.join(tests, "deeper"))
+    os.unlink(os.path.join(tests, "mark"))
+    os.symlink("deeper/mark", os.path.join(tests, "mark"))
+    tap.equal(built("another name")[0], 2, "another name: built anew")
+    os.chmod(os.path.join(tests, "deeper/mark"), 0o755)
+    tap.equal(built("another mode")[0], 2, "a file that can be run now: built anew")
+    write(r, "own/suite", FILES["suite"])
+    write(r, "own/mark", "own")
+    os.chmod(os.path.join(r, "own/suite"), 0o755)
+    tap.equal(built("--tests", "--tests", "own")[:2], (2, {"own"}), "--tests counts before tests =")
+    tap.equal(glob.glob(os.path.join(r, ".yieldpoint/gate/snapshot*")), [], "no half of a copy is left")
+    ini("tests = ../outside", build, "keep = 2")
+    built("keep")
+    tap.equal(len(glob.glob(os.path.join(r, ".yieldpoint/gate/tests-*/"))), 2, "keep: of the copies, too")
+    ini("tests = ../outside/suite", "build = cp {tests}/suite {build}; ls {tests} > {build}/mark")
+    tap.equal(built("a file")[:2], (2, {"suite\n"}), "one file alone")
+
+    def refused(what, wanted, *words, command="gate"):
+        done = run(yieldpoint, command, *(words or ("--base", "HEAD")), cwd=r, env=ENVIRONMENT)
+        tap.check(done.code == USAGE and wanted in done.err and done.out == "", f"refused: {what}", done)
+        tap.equal(glob.glob(os.path.join(r, ".yieldpoint/gate/snapshot*")), [], f"refused: {what}: nothing is left")
+
+    refused("nothing there", "nowhere: No such file or directory; a directory of test sources", "--base", "HEAD",
+            "--tests", "nowhere")
+    bisect = ("work.c::sum", "--good", "HEAD~1", "--bad", "HEAD", "--tests", "nowhere")
+    refused("nothing there, by bisect", "nowhere: No such file or directory", *bisect, command="bisect")
+    refused("reproduce without --rev", "--tests: nothing is built without --rev", "last", "--tests", "own",
+            command="reproduce")
+    os.symlink("/nowhere", os.path.join(r, "own/link"))
+    refused("a link to nowhere", "own/link: this link leads nowhere", "--base", "HEAD", "--tests", "own")
+    os.unlink(os.path.join(r, "own/link"))
+    os.symlink("..", os.path.join(r, "own/link"))
+    refused("a circle", "this link leads to a directory above it", "--base", "HEAD", "--tests", "own")
+    os.mkdir(os.path.join(r, "empty"))
+    refused("no file", "empty: there is no file in it", "--base", "HEAD", "--tests", "empty")
+    ini("build = cp {tests}/suite {build}")
+    refused("{tests} of nothing", "{tests} in a command, but no tests =")
+    ini("tests = own", "build = cp suite {build}")
+    refused("tests that nothing uses", "no command uses them")
+    ini("tests =", "build = cp suite {build}")
+    refused("an empty path", "yieldpoint.ini:2: tests is a directory of test sources, or one of them")
+    write(r, "yieldpoint.ini", "[gate]\nbuild = cp suite {build}\n")
+    refused("build without meson and suites", "was not built by meson, which would tell its suites")
+
+
 def main(yieldpoint):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
-        for check in (check_worktree, check_submodules, check_partial, check_kinds, check_names):
+        for check in (check_worktree, check_submodules, check_partial, check_kinds, check_names, check_outside):
             tap.run(check.__name__, check, tap, yieldpoint, folder)
     tap.done()
 
