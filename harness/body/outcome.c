@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 /* Of exception.h, for C++. */
+#pragma GCC visibility push(default)
 void ypi_unwind_by(struct yp_case *t, void (*unwind)(void), const void *frame);
 void ypi_unwound(struct yp_case *t, int left);
+#pragma GCC visibility pop
 
 /* Threads of the body fail side by side. */
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;

@@ -26,8 +26,10 @@ extern void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__
 enum { THREADS_MOST = 256, ALTERNATE_BYTES = 1 << 17 };
 
 /* Of exception.h, for C++. */
+#pragma GCC visibility push(default)
 void ypi_uncaught(const char *type, const char *what);
 void ypi_not_unwound(void);
+#pragma GCC visibility pop
 
 /* Of this process: a signal's handler has no other way to them. */
 static struct {

@@ -13,6 +13,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from installed import Installed  # noqa: E402
+from private import check_private  # noqa: E402
 from program import listed, run  # noqa: E402
 from tap import Tap  # noqa: E402
 
@@ -107,7 +108,7 @@ def exported(library):
 def check_shared(tap, stage):
     names = exported(stage.path("/libyieldpoint.so"))
     tap.equal(sorted(n for n in names if not n.startswith(("yp_", "ypi_"))), [], "the shared library exports its own")
-    tap.check({"yp_alloc", "ypi_measure_begin", "ypi_program"} <= names, "what programs call", sorted(names))
+    tap.check({"yp_alloc", "ypi_measure_begin", "ypi_program", "ypi_unwind_by", "ypi_uncaught"} <= names, "what programs call", sorted(names))
     tap.check("ypi_format" not in names, "and nothing internal", sorted(names))
 
     def flags(*words):
@@ -220,6 +221,7 @@ def main(root, build):
         shared = check_install_targets(tap, folder)
         if shared is not None and shared.ok:
             tap.run("shared", check_shared, tap, shared)
+            tap.run("private, shared", check_private, tap, "shared", shared, root, folder)
             tap.run("libraries, shared", check_libraries, tap, "shared", shared, folder)
         static = Installed(build, os.path.join(folder, "static-stage"))
         tap.check(static.ok, "the build installs", static.done.stderr)
