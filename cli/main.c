@@ -1,6 +1,7 @@
 /* yieldpoint: hands its words on to the command that the first one names. */
 #include "base/options/arguments.h"
 #include "base/text/output.h"
+#include "cli/init/init.h"
 #include "gate/gate.h"
 #include "machine/machine.h"
 #include "models/graph/command/command.h"
@@ -24,6 +25,12 @@ static const struct command {
     int (*run)(int argc, char **argv);
     bool helps_itself;
 } commands[] = {
+    {"init", "[--build meson | cmake | make] [--ci github | gitlab] [--folder DIR] [--only-ci]",
+     "a first suite in a project that exists: DIR/suite.c with its build file, yieldpoint.ini, "
+     "and\n"
+     "      with --ci jobs that run it; DIR is perf. Changes no file and says what to run next;\n"
+     "      --build: else told by the project's own build file; --only-ci: the jobs alone",
+     ypi_init_command, false},
     {"history",
      "[-n N] [--id PART] [-m EXPR] [-k EXPR] [--outcome NAME] [--device cpu | cuda]\n"
      "      [--machine PREFIX] [--commit PREFIX] [--since TIME] [--until TIME]\n"

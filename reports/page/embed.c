@@ -1,9 +1,10 @@
 /* At build time: files as arrays of C, for a program that carries them, and the digest by which a
  * page's Content-Security-Policy knows its script.
  *
- * usage: embed OUTPUT {NAME FILE...}...
+ * usage: embed OUTPUT HEADER PREFIX {NAME FILE...}...
  *
- * A name has no dot; the files after it follow each other in its array. */
+ * HEADER declares the arrays PREFIX_NAME. A name has no dot; the files after it follow each other
+ * in its array. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,14 +112,14 @@ static void append(struct bytes *all, const char *path)
     all->size += size;
 }
 
-static void embed(FILE *out, const char *name, const struct bytes *all)
+static void embed(FILE *out, const char *prefix, const char *name, const struct bytes *all)
 {
     unsigned char sum[33];
     char text[45];
     digest(sum, all->data, all->size);
     base64(text, sum);
-    fprintf(out, "const char ypi_page_%s_sha256[] = \"%s\";\nconst char ypi_page_%s[] = {", name,
-            text, name);
+    fprintf(out, "const char %s_%s_sha256[] = \"%s\";\nconst char %s_%s[] = {", prefix, name, text,
+            prefix, name);
     for (size_t i = 0; i < all->size; i++)
         fprintf(out, "%s%d,", i % 20 == 0 ? "\n" : "",
                 all->data[i] < 128 ? all->data[i] : all->data[i] - 256);
@@ -127,18 +128,18 @@ static void embed(FILE *out, const char *name, const struct bytes *all)
 
 int main(int argc, char **argv)
 {
-    FILE *out = argc > 3 ? fopen(argv[1], "w") : NULL;
+    FILE *out = argc > 5 ? fopen(argv[1], "w") : NULL;
     if (out == NULL) {
-        perror(argc > 3 ? argv[1] : "usage: embed OUTPUT {NAME FILE...}...");
+        perror(argc > 5 ? argv[1] : "usage: embed OUTPUT HEADER PREFIX {NAME FILE...}...");
         return 1;
     }
-    fprintf(out, "#include \"reports/page/parts.h\"\n");
-    for (int i = 2; i < argc;) {
+    fprintf(out, "#include \"%s\"\n", argv[2]);
+    for (int i = 4; i < argc;) {
         struct bytes all = {NULL, 0};
         const char *name = argv[i++];
         while (i < argc && strchr(argv[i], '.') != NULL)
             append(&all, argv[i++]);
-        embed(out, name, &all);
+        embed(out, argv[3], name, &all);
         free(all.data);
     }
     return fclose(out) == 0 ? 0 : 1;

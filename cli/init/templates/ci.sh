@@ -1,0 +1,61 @@
+#!/bin/sh
+# The steps of the jobs in @CI@; each can be run by hand, too.
+#   sh @FOLDER@/ci.sh install        Yieldpoint, where it is not installed, and $PACKAGES: on Debian, as root
+#   sh @FOLDER@/ci.sh restore NAME   the history that NAME kept, into the one of this checkout
+#   sh @FOLDER@/ci.sh keep           the history, as history/history.db, of which the job makes an artifact
+#   sh @FOLDER@/ci.sh gate BASE      is this commit worse than BASE? comment.md says so, and the exit code
+#   sh @FOLDER@/ci.sh comment        puts comment.md where a reviewer sees it
+set -eu
+
+# A line that tells this comment from others.
+mark='<!-- yieldpoint gate -->'
+
+install_all() {
+    # The checkout may belong to another user than that of the container.
+    git config --global --add safe.directory "$PWD" 2>/dev/null || true
+    if command -v yieldpoint >/dev/null; then
+        yieldpoint --version
+        return
+    fi
+    apt-get update
+    # shellcheck disable=SC2086 # several words
+    apt-get install -y --no-install-recommends ca-certificates git ${PACKAGES:-}
+    git clone --depth 1 --branch "$YIELDPOINT_VERSION" "$YIELDPOINT_SOURCE" "$tmp/yieldpoint"
+    "$tmp/yieldpoint/ci/setup" --for build
+    meson setup "$tmp/yieldpoint/build" "$tmp/yieldpoint" -Dtests=false -Dsuites=false -Dmodels=disabled
+    meson install -C "$tmp/yieldpoint/build"
+    yieldpoint --version
+}
+
+restore() {
+    if fetch_history "$1"; then
+        yieldpoint history import "$tmp/history.db"
+    else
+        echo "no history of $1 yet: this run is the first"
+    fi
+}
+
+# Only the newest results, so that the artifact stays small.
+keep() {
+    rm -rf history
+    mkdir history
+    yieldpoint history import .yieldpoint/history.db --history history/history.db
+    yieldpoint history prune --keep-last 50 --history history/history.db
+}
+
+gate() {
+    if ! git cat-file -e "$1:@FOLDER@/suite.c"; then
+        echo "$mark The base has no suite yet: nothing to compare with." | tee comment.md
+        return
+    fi
+    code=0
+    yieldpoint gate --base "$1" -m "not slow and not gpu" --budget 10m --markdown "$tmp/gate.md" || code=$?
+    if [ ! -s "$tmp/gate.md" ]; then
+        echo "The gate compared nothing (exit code $code); the log of the job says why." >"$tmp/gate.md"
+    fi
+    { echo "$mark" && cat "$tmp/gate.md"; } >comment.md
+    # Nothing is worse, but for some case the time ended before the answer was certain: no reason to stop a merge.
+    [ "$code" -ne 6 ] || code=0
+    return "$code"
+}
+
