@@ -73,6 +73,13 @@ void ypi_directory_of(char out[YPI_PATH_MAX], const char *path)
     snprintf(out, YPI_PATH_MAX, "%.*s", length, slash != NULL ? path : ".");
 }
 
+void ypi_real_directory_of(char out[YPI_PATH_MAX], const char *path)
+{
+    char *real = realpath(path, NULL);
+    ypi_directory_of(out, real != NULL ? real : path);
+    free(real);
+}
+
 /* A read-only directory is no error here: the next write to it reports one. */
 static void hide_from_git(const char *directory)
 {

@@ -32,3 +32,6 @@ enum yp_status ypi_make_parents(const char *path);
 
 /* The directory of `path`, as a name that can be opened. */
 void ypi_directory_of(char out[YPI_PATH_MAX], const char *path);
+/* The directory of the file that `path` leads to through symbolic links; of `path` itself where
+ * there is no such file. */
+void ypi_real_directory_of(char out[YPI_PATH_MAX], const char *path);

@@ -14,17 +14,19 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The caller frees. */
 static char *directory_of(const char *history, const char *run)
 {
     char parent[YPI_PATH_MAX];
-    ypi_directory_of(parent, history);
+    ypi_real_directory_of(parent, history);
     return ypi_format("%s/run-%s", parent, run);
 }
 
@@ -83,24 +85,62 @@ static cJSON *measurements_of(const struct ypi_result *r)
     return list;
 }
 
-/* NULL: its process has ended since, or its messages may not be read. */
-static cJSON *case_now(const char *directory, int number, double now)
+/* What tells that a file of messages is as it was: they are appended. */
+static char *state_of(const char *path)
+{
+    struct stat there;
+    if (access(path, R_OK) != 0 || stat(path, &there) != 0)
+        return NULL;
+    return ypi_format("%lld bytes at %lld.%09ld", (long long)there.st_size,
+                      (long long)there.st_mtim.tv_sec, there.st_mtim.tv_nsec);
+}
+
+/* That case as it was seen before; NULL: it was not, or has sent messages since. */
+static cJSON *unchanged(const cJSON *before, int number, const char *state)
+{
+    const cJSON *old;
+    cJSON_ArrayForEach(old, before)
+    {
+        if (ypi_whole(old, "number") == number)
+            return strcmp(ypi_text_of(old, "state"), state) == 0 ? cJSON_Duplicate(old, true)
+                                                                 : NULL;
+    }
+    return NULL;
+}
+
+static cJSON *read_case(const char *path, int number)
 {
     static const char *const stages[] = {"setup", "body", "teardown", ""};
     struct ypi_result so_far = {0};
-    char *path = ypi_format("%s/%d.channel", directory, number);
-    cJSON *one = NULL;
-    if (access(path, R_OK) == 0) {
-        const struct ypi_report report = ypi_channel_read(path, &so_far);
-        one = cJSON_CreateObject();
-        cJSON_AddNumberToObject(one, "number", number);
-        cJSON_AddNumberToObject(one, "pid", report.pid);
-        cJSON_AddNumberToObject(one, "seconds", report.staged ? now - report.began : 0);
-        cJSON_AddStringToObject(one, "stage", report.staged ? stages[report.stage] : "");
-        cJSON_AddNumberToObject(one, "failures", so_far.failure_count);
-        cJSON_AddItemToObject(one, "measurements", measurements_of(&so_far));
-    }
+    const struct ypi_report report = ypi_channel_read(path, &so_far);
+    cJSON *one = cJSON_CreateObject();
+    cJSON_AddNumberToObject(one, "number", number);
+    cJSON_AddNumberToObject(one, "pid", report.pid);
+    if (report.staged)
+        cJSON_AddNumberToObject(one, "began", report.began);
+    cJSON_AddStringToObject(one, "stage", report.staged ? stages[report.stage] : "");
+    cJSON_AddNumberToObject(one, "failures", so_far.failure_count);
+    cJSON_AddItemToObject(one, "measurements", measurements_of(&so_far));
     ypi_result_clear(&so_far);
+    return one;
+}
+
+/* NULL: its process has ended since, or its messages may not be read. */
+static cJSON *case_now(const char *directory, int number, double now, const cJSON *before)
+{
+    char *path = ypi_format("%s/%d.channel", directory, number);
+    char *state = state_of(path); /* before it is read: what comes meanwhile is read again */
+    cJSON *one = state != NULL ? unchanged(before, number, state) : NULL;
+    if (state != NULL && one == NULL) {
+        one = read_case(path, number);
+        cJSON_AddStringToObject(one, "state", state);
+    }
+    if (one != NULL) {
+        const double began = ypi_real(one, "began");
+        cJSON_DeleteItemFromObjectCaseSensitive(one, "seconds");
+        cJSON_AddNumberToObject(one, "seconds", isnan(began) ? 0 : now - began);
+    }
+    free(state);
     free(path);
     return one;
 }
@@ -120,7 +160,7 @@ static int by_number(const void *a, const void *b)
     return (*first > *second) - (*first < *second);
 }
 
-cJSON *ypi_run_now(const char *history, const char *run)
+cJSON *ypi_run_now(const char *history, const char *run, const cJSON *before)
 {
     enum { MOST = 256 }; /* --jobs allows fewer */
     int numbers[MOST];
@@ -138,7 +178,7 @@ cJSON *ypi_run_now(const char *history, const char *run)
     cJSON *list = cJSON_CreateArray();
     const double now = ypi_now();
     for (int i = 0; i < count; i++) {
-        cJSON *one = case_now(path, numbers[i], now);
+        cJSON *one = case_now(path, numbers[i], now, before);
         if (one != NULL)
             cJSON_AddItemToArray(list, one);
     }

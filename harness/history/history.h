@@ -146,10 +146,11 @@ cJSON *ypi_run_plan(const char *history, const char *run);
 
 /* The cases that have a process now: an array of {number (in the plan, from 1), pid (0: it begins),
  * seconds (since its setup began), stage: "setup", "body", "teardown" or "", failures,
- * measurements:
- * [{name, unit, items, flops, bytes, median, count}] (those that are over)}. Owned by the caller.
- */
-cJSON *ypi_run_now(const char *history, const char *run);
+ * measurements: [{name, unit, items, flops, bytes, median, count}] (those that are over), state
+ * (of the file of its messages), began (monotonic seconds)}. `before`: what this gave the last
+ * time, with what the caller has added; of a case whose state is the same it is copied, and only
+ * the seconds are new. NULL: nothing. Owned by the caller. */
+cJSON *ypi_run_now(const char *history, const char *run, const cJSON *before);
 
 /* -- histories put together, and made smaller -------------------------------------------------- */
 

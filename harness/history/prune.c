@@ -5,11 +5,9 @@
 #include "base/system/file.h"
 #include "harness/record/row.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,19 +28,12 @@ static bool execute(sqlite3 *db, const char *sql)
 
 /* -- runs that are going on ------------------------------------------------------------------ */
 
-/* A run holds a lock on its directory as long as it lives. */
 static bool goes_on(const char *history, const char *run, double started)
 {
-    char directory[YPI_PATH_MAX];
-    ypi_directory_of(directory, history);
-    char *path = ypi_format("%s/run-%s", directory, run);
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool held =
-        fd < 0 ? ypi_wall_clock() - started < BEGINS_WITHIN : flock(fd, LOCK_SH | LOCK_NB) != 0;
-    if (fd >= 0)
-        close(fd);
-    free(path);
-    return held;
+    const enum ypi_run_life life = ypi_run_life(history, run);
+    if (life == YPI_RUN_WITHOUT || life == YPI_RUN_CLOSED)
+        return ypi_wall_clock() - started < BEGINS_WITHIN;
+    return life == YPI_RUN_ALIVE;
 }
 
 /* A JSON array of their ids; the caller frees. NULL with the error set. */

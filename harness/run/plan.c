@@ -107,7 +107,7 @@ static void remove_stale(const char *parent)
 static enum yp_status make_directory(struct ypi_plan *plan, const char *history, const char *run_id)
 {
     char relative[YPI_PATH_MAX];
-    ypi_directory_of(relative, history);
+    ypi_real_directory_of(relative, history);
     /* A case may change its working directory and still has to find its files. */
     char *parent = realpath(relative, NULL);
     int parent_fd = parent != NULL ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;

@@ -130,8 +130,10 @@ static struct window window_of(void)
 static void put(struct window *window, struct ypi_text *text)
 {
     if (window->lines + 1 < window->height) {
+        /* Before the text: behind a line as wide as the terminal it erases the last character. */
+        fputs("\033[K", stdout);
         ypi_put_line(text->data != NULL ? text->data : "", window->width);
-        fputs("\033[K\n", stdout);
+        fputs("\n", stdout);
         window->lines++;
     }
     free(ypi_text_take(text));

@@ -287,7 +287,7 @@ static bool take_over(const struct ypi_watched *w, cJSON *one)
             cJSON_GetArraySize(cJSON_GetObjectItem(old, "measurements")) !=
                 cJSON_GetArraySize(measured))
             continue;
-        if (*rate)
+        if (*rate && *ypi_text_of(one, "rate") == '\0')
             cJSON_AddStringToObject(one, "rate", rate);
         return true;
     }
@@ -296,7 +296,7 @@ static bool take_over(const struct ypi_watched *w, cJSON *one)
 
 static void read_now(struct ypi_watched *w)
 {
-    cJSON *now = ypi_run_now(w->history, w->run);
+    cJSON *now = ypi_run_now(w->history, w->run, w->now);
     sqlite3 *db = NULL;
     cJSON *one;
     cJSON_ArrayForEach(one, now)

@@ -30,6 +30,9 @@ class Place:
     def __init__(self, yieldpoint, program, folder):
         self.yieldpoint, self.program, self.folder = yieldpoint, program, folder
         self.history = self.path("history.db")
+        os.mkdir(self.path("linked"))
+        self.link = self.path("linked/history.db")
+        os.symlink("../history.db", self.link)
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -78,7 +81,8 @@ class Watching:
         ours, its = pty.openpty() if terminal else os.pipe()
         if terminal:
             fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", height, WIDTH, 0, 0))
-        self.process = subprocess.Popen([place.yieldpoint, "watch", "--history", place.history, *words],
+        self.process = subprocess.Popen([place.yieldpoint, "watch", "--history", place.link if terminal else place.history,
+                                         *words],
                                         stdin=subprocess.DEVNULL, stdout=its, stderr=subprocess.PIPE,
                                         env={**ENVIRONMENT, "TERM": "xterm" if terminal else ""})
         os.close(its)
@@ -136,8 +140,8 @@ class Screen:
             elif part[-1] == "A":
                 self.row -= int(part[2:-1])
                 assert self.row >= 0, "above the first line"
-            elif part == "\033[K":
-                self.lines[self.row] = self.lines[self.row][:self.column]
+            elif part == "\033[K":  # behind the last column, as xterm does: it stays on that
+                self.lines[self.row] = self.lines[self.row][:min(self.column, WIDTH - 1)]
             elif part == "\033[J":
                 self.lines[self.row:] = [self.lines[self.row][:self.column]]
             else:

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define RUN "11111111-2222-4333-8444-555555555555"
@@ -143,7 +144,7 @@ Test(going, cases_are_those_with_messages)
     write_text(PLACE "/8x.channel", "");
     write_text(PLACE "/-1.channel", "");
     write_text(PLACE "/99999999999999999999.channel", "");
-    cJSON *list = ypi_run_now("history.db", RUN);
+    cJSON *list = ypi_run_now("history.db", RUN, NULL);
     static const int numbers[] = {3, 7, 12};
     cr_assert_eq(cJSON_GetArraySize(list), 3);
     for (int i = 0; i < 3; i++)
@@ -155,7 +156,59 @@ Test(going, cases_are_those_with_messages)
     cr_expect_str_eq(ypi_text_of(cJSON_GetArrayItem(list, 0), "stage"), "");
     cr_expect_eq(ypi_whole(cJSON_GetArrayItem(list, 1), "pid"), 0);
     cJSON_Delete(list);
-    list = ypi_run_now("history.db", "absent");
+    list = ypi_run_now("history.db", "absent", NULL);
     cr_expect(cJSON_IsArray(list) && list->child == NULL);
     cJSON_Delete(list);
+}
+
+/* -- what has not changed ------------------------------------------------------------------------
+ */
+
+/* Another process in the same file, which then looks as before. */
+static void replace_hello(const char *path, pid_t pid)
+{
+    const struct ypi_hello hello = {.pid = pid};
+    struct stat there;
+    cr_assert_eq(stat(path, &there), 0);
+    cr_assert_eq(unlink(path), 0);
+    cr_assert(ypi_channel_create(path));
+    cr_assert(ypi_channel_send(path, YPI_MESSAGE_HELLO, &hello, sizeof hello, NULL, (size_t)0));
+    const struct timespec times[2] = {there.st_atim, there.st_mtim};
+    cr_assert_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+Test(going, only_what_has_changed_is_read_again)
+{
+    static const char path[] = PLACE "/5.channel";
+    const struct ypi_hello hello = {.pid = 4711};
+    cr_assert(ypi_channel_create(path));
+    cr_assert(ypi_channel_send(path, YPI_MESSAGE_HELLO, &hello, sizeof hello, NULL, (size_t)0));
+    cJSON *first = ypi_run_now("history.db", RUN, NULL);
+    replace_hello(path, 4712);
+    cJSON *again = ypi_run_now("history.db", RUN, first);
+    cr_expect_eq(ypi_whole(again->child, "pid"), 4711, "not read");
+    send_stage(path, YPI_STAGE_SETUP, ypi_now() - 5);
+    cJSON *later = ypi_run_now("history.db", RUN, again);
+    cr_expect_eq(ypi_whole(later->child, "pid"), 4712, "read");
+    cr_expect_float_eq(ypi_real(later->child, "seconds"), 5, 1);
+    const struct timespec rest = {.tv_nsec = 50000000};
+    nanosleep(&rest, NULL);
+    cJSON *last = ypi_run_now("history.db", RUN, later);
+    cr_expect_gt(ypi_real(last->child, "seconds"), ypi_real(later->child, "seconds") + 0.04,
+                 "its time goes on");
+    cJSON_Delete(first);
+    cJSON_Delete(again);
+    cJSON_Delete(later);
+    cJSON_Delete(last);
+}
+
+Test(going, a_history_behind_a_symbolic_link_has_its_own_runs)
+{
+    write_text("history.db", "");
+    cr_assert_eq(mkdir("elsewhere", 0700), 0);
+    cr_assert_eq(symlink("../history.db", "elsewhere/link.db"), 0);
+    int fd = open(PLACE, O_RDONLY | O_DIRECTORY);
+    cr_assert_eq(flock(fd, LOCK_EX | LOCK_NB), 0);
+    cr_expect_eq(ypi_run_life("elsewhere/link.db", RUN), YPI_RUN_ALIVE);
+    close(fd);
 }
