@@ -383,6 +383,15 @@ def outputs(t, cli, suite):
         t.check(any(e.get("ph") == "X" for e in json.loads(read("trace.json"))["traceEvents"]), "the trace has events")
         t.check(any(name.endswith(".svg") for name in os.listdir(path("plots"))), "there are plots", os.listdir(folder))
         t.check("1 failed" in read("report.md") and "1 failed" in done.out, "Markdown and text are there too", done)
+        os.mkdir(path("without"))
+        with open(path("without/librsvg-2.so.2"), "w", encoding="utf-8") as file:
+            file.write("no library\n")
+        done = run(cli, "report", "--plots", path("pictures"), "--history", history.path,
+                   env={"LD_LIBRARY_PATH": path("without")})
+        drawn = sorted(name for name in os.listdir(path("plots")) if name.endswith(".svg"))
+        t.check(done.code == 0 and done.err.count("plots are written as SVG alone") == 1 and drawn and
+                sorted(os.listdir(path("pictures"))) == drawn, "without librsvg: the plots as SVG, and a line that says so",
+                (done, drawn))
         done = run(cli, "report", "--trace", "-", "--history", history.path)
         t.check(done.code == 0 and "traceEvents" in json.loads(done.out), "a trace on the standard output is nothing else",
                 done)
