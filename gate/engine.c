@@ -319,7 +319,7 @@ static enum yp_status find_same_build(struct ypi_engine *e)
     }
     if (e->same_build)
         ypi_comparisons_note(e->found,
-                             "both builds are the same, byte for byte, so %s is timed; "
+                             "both builds are the same code, so %s is timed; "
                              "--always-time times everything",
                              commands > 0 ? "nothing but commands" : "nothing");
     return status;

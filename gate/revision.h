@@ -44,7 +44,8 @@ struct ypi_revision {
                              for all revisions */
     char **programs;      /* absolute paths of its suites */
     int program_count;
-    int lock; /* keeps the build in the cache; 0: none */
+    char code[33]; /* a digest of what the build does, equal for equal ones; "": not known */
+    int lock;      /* keeps the build in the cache; 0: none */
 };
 
 /* What the name means in the recipe's repository. The user's index, branches and list of worktrees
@@ -59,9 +60,11 @@ enum yp_status ypi_revision_find(const struct ypi_recipe *recipe, const char *na
 enum yp_status ypi_revision_build(const struct ypi_recipe *recipe, struct ypi_revision *revision,
                                   FILE *progress, const volatile bool *stop);
 
-/* Whether both builds have the same files, byte for byte, but for what meson and ninja keep for
- * themselves, and the same yieldpoint.ini: their cases do the same then, unless they read other
- * files of the source. What cannot be read is not the same. */
+/* Whether both builds were made to the same code: their programs load the same bytes to the same
+ * addresses, and all other files and yieldpoint.ini are the same, but for the path of the build
+ * itself, debug information, build ids, objects and archives, and what meson, ninja and CMake keep
+ * for themselves. Their cases do the same then, unless they read other files of the source. What
+ * cannot be read is not the same. */
 bool ypi_revision_same_build(const struct ypi_revision *base, const struct ypi_revision *head);
 
 void ypi_revision_clear(struct ypi_revision *revision);

@@ -4,6 +4,7 @@
 #include "base/text/text.h"
 #include "gate/revision.h"
 #include "gate/revision/cache.h"
+#include "gate/revision/code.h"
 #include "gate/revision/git.h"
 
 #include <cJSON.h>
@@ -248,8 +249,10 @@ static enum yp_status make(const struct building *b)
 static bool is_made(const struct building *b)
 {
     struct ypi_revision *r = b->revision;
-    if (ypi_cache_is_made(b->place) && find_suites(b) && keep_built(b) == YP_OK)
+    if (ypi_cache_is_made(b->place) && find_suites(b) && keep_built(b) == YP_OK) {
+        ypi_cache_code(b->place, r->code);
         return true;
+    }
     ypi_list_free(r->programs, r->program_count);
     r->programs = NULL;
     r->program_count = 0;
@@ -265,8 +268,10 @@ static enum yp_status make_in_place(const struct building *b, FILE *progress)
     fprintf(progress, "building %s (%.10s)\n", r->name, r->commit);
     ypi_remove_tree(b->place); /* what a killed process left */
     enum yp_status status = make(b);
-    if (status == YP_OK)
-        status = ypi_cache_mark(b->place, b->recipe, r->commit);
+    if (status == YP_OK) {
+        ypi_code_of(r, b->place, r->code); /* before a suite writes beside its program */
+        status = ypi_cache_mark(b->place, b->recipe, r->commit, r->code);
+    }
     if (status != YP_OK)
         ypi_remove_tree(b->place);
     return status;

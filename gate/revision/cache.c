@@ -114,17 +114,28 @@ static enum yp_status mark_as(const char *place, const char *text)
     return status;
 }
 
-enum yp_status ypi_cache_mark(const char *place, const struct ypi_recipe *r, const char *commit)
+enum yp_status ypi_cache_mark(const char *place, const struct ypi_recipe *r, const char *commit,
+                              const char *code)
 {
     const char *usual = r->build != NULL ? "none" : "meson";
     char *text = ypi_format(
-        "commit %s\nsetup %s\noptions %s\nbuild %s\nsuites %s\ntests %s\n%s", commit,
+        "code %s\ncommit %s\nsetup %s\noptions %s\nbuild %s\nsuites %s\ntests %s\n%s", code, commit,
         r->setup != NULL ? r->setup : usual, r->options != NULL ? r->options : "",
         r->build != NULL ? r->build : "ninja", r->suites != NULL ? r->suites : "by meson",
         r->tests != NULL ? r->tests : "the revision's own", r->tools);
     enum yp_status status = mark_as(place, text);
     free(text);
     return status;
+}
+
+void ypi_cache_code(const char *place, char out[33])
+{
+    char *mark = ypi_format("%s/" MARK, place);
+    char text[64];
+    (void)ypi_read_file(mark, text, sizeof text);
+    out[0] = '\0';
+    (void)sscanf(text, "code %32[0-9a-f]", out);
+    free(mark);
 }
 
 enum yp_status ypi_cache_mark_tests(const char *place, const char *from)

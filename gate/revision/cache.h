@@ -23,7 +23,9 @@ void ypi_cache_share(int lock); /* one that was alone */
 /* A place is made when its mark is there, which is written last. */
 bool ypi_cache_is_made(const char *place);
 enum yp_status ypi_cache_mark(const char *place, const struct ypi_recipe *recipe,
-                              const char *commit);
+                              const char *commit, const char *code);
+/* The code that it was marked with; "" where there is none. */
+void ypi_cache_code(const char *place, char out[33]);
 enum yp_status ypi_cache_mark_tests(const char *place, const char *from);
 
 /* Removes the builds, and the copies of test sources, that were used longest ago, but for `keep` of

@@ -14,6 +14,8 @@ BUILD = """test ! -e "$1/broken" || { echo "there is the fault" >&2; exit 1; }
 test ! -e "$1/slow build" || sleep 60
 test ! -e "$1/change" || cp "$1/change" "$2/"
 test ! -e "$1/data" || { mkdir "$2/meson.d"; cp "$1/data" "$2/meson.d/build.ninja"; }
+test ! -e "$1/lib.c" || cc -g -frecord-gcc-switches -c -fPIC "$1/lib.c" -o "$2/lib.o" || exit 1
+test ! -e "$1/lib.c" || cc -g -shared -Wl,--build-id "$2/lib.o" -o "$2/lib.so" || exit 1
 test -e "$1/none" || cp "%s" "$2/real"
 test -e "$1/none" || cp "$1/wrapper" "$2/suite"
 test ! -e "$1/other" || { mkdir "$2/more"; cp "%s" "$2/more/other"; }
@@ -32,7 +34,7 @@ exec "$here/real" "$@"
 
 class Repository:
     """Branch main has the base alone. A file `change` says what is slower, larger or wrong; `data` is put
-    below the build; `broken` does not build, `slow build` takes a minute, `none` has no suite and `other` another one."""
+    below the build, `lib.c` built to a library there; `broken` does not build, `slow build` takes a minute, `none` has no suite and `other` another one."""
 
     def __init__(self, folder, name, suite, other):
         self.path = os.path.join(folder, name)

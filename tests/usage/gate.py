@@ -291,7 +291,7 @@ def check_same_build(tap, yieldpoint, r, of_commands):
     r.head(notes="not built")
     done = gate(yieldpoint, r, *words)
     tap.check(done.code == 0 and timed(done) == {} and ("exact", "outcome", None) in found(done) and
-              json.loads(done.out)["notes"] == ["both builds are the same, byte for byte, so nothing is timed; "
+              json.loads(done.out)["notes"] == ["both builds are the same code, so nothing is timed; "
                                                 "--always-time times everything"], "the same build: not timed", done)
     done = gate(yieldpoint, r, *words, "--always-time", "--budget", "1s")
     tap.equal(set(timed(done)), {"hash_short", "exact"}, "the same build: timed where it is wanted")
@@ -313,6 +313,23 @@ def check_same_build(tap, yieldpoint, r, of_commands):
         done = gate(yieldpoint, r, "--base", base, *words[2:], "--budget", "1s")
         tap.equal(set(timed(done)), {"hash_short", "exact"}, f"{what} beside the program: timed")
         r.head(change="roots=1")
+
+    # A library with debug information, a build id, recorded switches and the path of its source.
+    code = "const char *where = __FILE__; int f(int x) { return x + %d; }\n"
+    library = r.head(**{"lib.c": code % 1})
+    for what, files, same in (("documents", {"notes": "not built"}, True),
+                              ("a comment", {"lib.c": "/* of two\nlines */ " + code % 1}, True),
+                              ("its code", {"lib.c": code % 2}, False)):
+        r.git("checkout", "-q", "--detach", library)
+        r.then(what, **files)
+        done = gate(yieldpoint, r, "--base", library, *words[2:], "--budget", "1s")
+        tap.equal(set(timed(done)), set() if same else {"hash_short", "exact"}, f"a library, another commit of {what}")
+    places = [p for p in r.places() if os.path.exists(os.path.join(p, "build", "lib.so"))]
+    libraries = set()
+    for place in places:
+        with open(os.path.join(place, "build", "lib.so"), "rb") as file:
+            libraries.add(file.read())
+    tap.check(len(places) == 3 and len(libraries) == 3, "whose bytes differ each time", places)
 
     def lines(seconds):
         return f'{{"measure": "work", "seconds": {[seconds] * 20}, "items": 1000}}\n{{"value": "auc", "number": 1}}\n'

@@ -269,7 +269,8 @@ def check_outside(tap, yieldpoint, folder):
         write(tests, name, text)
     os.chmod(os.path.join(tests, "suite"), 0o755)
     os.symlink("deep/mark", os.path.join(tests, "mark"))
-    build = "build = cp {tests}/suite {tests}/mark {build}; printf %s {tests} > {build}/where; ls -A {tests} > {build}/all"
+    build = ("build = cp {tests}/suite {tests}/mark {build}; printf %s {tests} > {build}/where; "
+             "ls -A {tests} > {build}/all")
     ini("tests = ../outside", build)
     count, marks, paths, done = built("tests =")
     tap.equal((count, marks, len(paths)), (2, {"1"}, 1), "both revisions have them, at the same path")
