@@ -30,6 +30,22 @@ char *ypi_comparison_no_time(bool base, bool head)
                                    : "head");
 }
 
+void ypi_comparison_agree(struct ypi_comparison *c)
+{
+    if (c->quantity != YPI_QUANTITY_TIME || !(c->ratio > 0))
+        return;
+    if (c->low > 0 && c->ratio < c->low)
+        c->ratio = c->low;
+    if (isfinite(c->high) && c->ratio > c->high)
+        c->ratio = c->high;
+    double quotient = c->by_share ? c->base / c->head : c->head / c->base;
+    if (!(quotient > 0) || !isfinite(quotient))
+        return;
+    double apart = sqrt(c->ratio / quotient);
+    c->base = c->by_share ? c->base * apart : c->base / apart;
+    c->head = c->by_share ? c->head / apart : c->head * apart;
+}
+
 void ypi_comparisons_note(struct ypi_comparisons *all, const char *format, ...)
 {
     va_list arguments;

@@ -77,6 +77,10 @@ struct ypi_comparison *ypi_comparison_add(struct ypi_comparisons *all, const cha
 /* Why a time is not compared that is less than any processor takes: in the base, the head or both.
  * The caller frees. */
 char *ypi_comparison_no_time(bool base, bool head);
+/* Of a time with an interval: moves the ratio into it where it lies outside, and the two times
+ * apart or together until their quotient is the ratio. Each is estimated by itself, a median of
+ * other figures. */
+void ypi_comparison_agree(struct ypi_comparison *c);
 void ypi_comparisons_note(struct ypi_comparisons *all, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void ypi_comparisons_clear(struct ypi_comparisons *all);

@@ -5,6 +5,7 @@
 #include "base/text/text.h"
 #include "gate/exact.h"
 #include "gate/pair/schedule.h"
+#include "gate/report.h"
 #include "gate/workplace.h"
 
 #include <math.h>
@@ -40,7 +41,7 @@ struct ypi_engine {
     const char ***names;
     int duel_count;
     bool same_build;
-    double began;
+    double began, told; /* seconds of ypi_now(): .told of the last line of progress */
 };
 
 /* -- both sides ---------------------------------------------------------------------------- */
@@ -371,10 +372,13 @@ static void open_duels(struct ypi_engine *e)
     free(counts);
 }
 
+/* Each step on a terminal, and a line now and then into a log. */
 static void print_progress(void *arg, int at, int decided, double left)
 {
-    const struct ypi_engine *e = arg;
+    struct ypi_engine *e = arg;
     char where[64];
+    if (!ypi_report_is_due(&e->told, ypi_now(), isatty(STDERR_FILENO) != 0))
+        return;
     ypi_duel_words(e->duels[at], where);
     bool over = ypi_duel_is_over(e->duels[at]);
     fprintf(stderr, "  %d of %d decided  %s  %s%s", decided, e->duel_count, e->pairings[at].id,
@@ -398,8 +402,11 @@ static bool compare_times(struct ypi_engine *e)
                                           .progress = print_progress,
                                           .arg = e};
     bool whole = ypi_schedule_run(&schedule, &coin);
+    int before = e->found->count;
     for (int i = 0; i < e->duel_count; i++)
         ypi_duel_conclude(e->duels[i], e->found);
+    for (int i = before; i < e->found->count; i++)
+        ypi_comparison_agree(&e->found->list[i]);
     return whole;
 }
 
@@ -424,7 +431,7 @@ struct ypi_engine *ypi_engine_open(const struct ypi_engine_task *task,
 enum yp_status ypi_engine_run(struct ypi_engine *e)
 {
     int lock = ypi_machine_lock(stderr, e->task->stop);
-    e->began = ypi_now();
+    e->began = e->told = ypi_now();
     enum yp_status status =
         *e->task->stop ? yp_set_error(YP_UNSUPPORTED, "interrupted") : compare_exact(e);
     bool timed = e->task->scope != YPI_ENGINE_EXACT;

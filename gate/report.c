@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PROGRESS_SECONDS 30.0 /* between two lines in a log */
+
 void ypi_report_json(FILE *out, cJSON *document)
 {
     char *text = ypi_json_text(document, true);
@@ -30,6 +32,14 @@ int ypi_gate_error(enum yp_status status, const volatile bool *stop)
         return YPI_GATE_INTERRUPTED;
     fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
     return status == YP_INVALID ? YPI_GATE_USAGE : YPI_GATE_INTERNAL;
+}
+
+bool ypi_report_is_due(double *told, double now, bool terminal)
+{
+    bool due = terminal || now - *told >= PROGRESS_SECONDS;
+    if (due)
+        *told = now;
+    return due;
 }
 
 bool ypi_report_file(const char *path, void (*put)(FILE *out, const void *what), const void *what)

@@ -18,6 +18,10 @@ int ypi_report_put(const struct ypi_report *report, const struct ypi_comparisons
  * YP_UNSUPPORTED there, it is an interruption, which needs no words. */
 int ypi_gate_error(enum yp_status status, const volatile bool *stop);
 
+/* Whether a line of progress is to be printed at `now` (seconds): each on a terminal, else one when
+ * 30 s have passed since *told, which it sets then. */
+bool ypi_report_is_due(double *told, double now, bool terminal);
+
 /* For another outcome: with `put` into a file, "-": the standard output, NULL: none. False after
  * telling stderr. */
 bool ypi_report_file(const char *path, void (*put)(FILE *out, const void *what), const void *what);

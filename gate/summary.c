@@ -70,6 +70,12 @@ static bool has_figures(const struct ypi_comparison *c)
     return (!isnan(c->base) || c->base_text != NULL) && (!isnan(c->head) || c->head_text != NULL);
 }
 
+/* As many for the ratio as for its interval: what lies within is printed so. */
+static int decimals_of(const struct ypi_comparison *c)
+{
+    return c->ratio < 0.1 ? 6 : 3;
+}
+
 /* An end that nothing is known of is "?"; nothing without both. */
 static void put_interval(struct ypi_text *out, const struct ypi_comparison *c)
 {
@@ -78,11 +84,11 @@ static void put_interval(struct ypi_text *out, const struct ypi_comparison *c)
     if (!low && !high)
         return;
     if (low)
-        ypi_text_add(out, " [%.3f, ", c->low);
+        ypi_text_add(out, " [%.*f, ", decimals_of(c), c->low);
     else
         ypi_text_add(out, " [?, ");
     if (high)
-        ypi_text_add(out, "%.3f]", c->high);
+        ypi_text_add(out, "%.*f]", decimals_of(c), c->high);
     else
         ypi_text_add(out, "?]");
 }
@@ -100,7 +106,7 @@ void ypi_summary_change(struct ypi_text *out, const struct ypi_comparison *c)
         put_figure(out, c, c->head, c->head_text);
     }
     if (isfinite(c->ratio))
-        ypi_text_add(out, ", %.4g times", c->ratio);
+        ypi_text_add(out, ", %.*f times", decimals_of(c), c->ratio);
     put_interval(out, c);
     if (c->quantity == YPI_QUANTITY_TIME && c->pairs > 0)
         ypi_text_add(out, " in %d pair%s", c->pairs, c->pairs == 1 ? "" : "s");

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define SUITE_FAILED 1 /* a suite's exit code: it ran, and cases failed */
@@ -38,6 +39,34 @@ struct reproducing {
 
 /* -- what was stored ----------------------------------------------------------------------- */
 
+static bool begins_with(const char *text, const char *begin)
+{
+    return strncasecmp(text, begin, strlen(begin)) == 0;
+}
+
+/* The result that is meant by a case: the newest of a run that timed the work as it is, where there
+ * is one, and else the newest. What is named by its UUID or as the last one is meant itself. The
+ * caller frees; NULL with the error set. */
+static char *meant(sqlite3 *db, const char *word, const char *result)
+{
+    static const char sql[] =
+        "SELECT r.id, " YPI_NORMAL_RUN " AS normal FROM result AS r JOIN run ON run.id = r.run_id"
+        " WHERE r.attempt = 0 AND r.case_id = (SELECT case_id FROM result WHERE id = ?1)"
+        " ORDER BY normal DESC, r.started DESC, r.rowid DESC LIMIT 1";
+    if (strcmp(word, "last") == 0 || begins_with(result, word))
+        return ypi_strdup(result);
+    cJSON *rows = ypi_store_rows(db, sql, 1, &result);
+    const char *plain = rows != NULL ? ypi_text_of(rows->child, "id") : "";
+    char *id = rows == NULL ? NULL : ypi_strdup(*plain != '\0' ? plain : result);
+    if (id != NULL && strcmp(id, result) != 0)
+        fprintf(stderr,
+                "yieldpoint: %.8s, the newest result, was run with --slowdown or --no-fork: %.8s, "
+                "the newest without, is run again\n",
+                result, id);
+    cJSON_Delete(rows);
+    return id;
+}
+
 /* YPI_GATE_FINE, or why not after telling stderr. */
 static int find(struct reproducing *p)
 {
@@ -57,9 +86,12 @@ static int find(struct reproducing *p)
                 "%s` lists\n",
                 p->r->word, p->r->word);
         code = YPI_GATE_USAGE;
-    } else if ((p->old = ypi_document_of_result(db, ypi_text_of(rows->child, "id"), false)) ==
-               NULL) {
-        code = ypi_gate_error(yp_last_status(), p->stop);
+    } else {
+        char *id = meant(db, p->r->word, ypi_text_of(rows->child, "id"));
+        p->old = id != NULL ? ypi_document_of_result(db, id, false) : NULL;
+        if (p->old == NULL)
+            code = ypi_gate_error(yp_last_status(), p->stop);
+        free(id);
     }
     cJSON_Delete(rows);
     sqlite3_close(db);

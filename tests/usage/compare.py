@@ -295,6 +295,22 @@ def reproduce(tap, place):
     os.unlink(os.path.join(place.folder, "change"))
 
 
+def reproduce_plain(tap, place):
+    """A case's id means its newest run of the work as it is; a UUID and `last` mean what they say."""
+    path = place.fresh()
+    for i, words in enumerate((["--seed", "7"], ["--seed", "8", "--slowdown=2x"], ["--seed", "9", "--no-fork"])):
+        run(place.suite, "-k", "exact", *words, "--speed=record", "--history", path, cwd=place.folder)
+    slowed, unforked = (row["id"] for row in rows(path, "SELECT id FROM result WHERE seed > 7 AND case_id LIKE"
+                                                        " '%::exact' ORDER BY seed"))
+    sql = "SELECT r.seed FROM result AS r WHERE r.case_id LIKE '%::exact' ORDER BY r.started DESC LIMIT 1"
+    for word, seed in (("::exact", 7), (slowed, 8), (unforked[:13].upper(), 9), ("last", 9)):
+        done = run(place.yieldpoint, "reproduce", word, "--history", path, cwd=place.folder)
+        tap.equal(rows(path, sql)[0]["seed"], seed, f"reproduce {word[:8]}: seed {seed}")
+        told = f"{unforked[:8]}, the newest result, was run with --slowdown or --no-fork" in done.err
+        tap.equal(told, word == "::exact", f"reproduce {word[:8]}: is said where it is another one")
+        History(path).db.executescript("DELETE FROM result WHERE rowid = (SELECT max(rowid) FROM result)")
+
+
 def reproduce_what_is_not_there(tap, place):
     path = place.fresh()
 
@@ -392,7 +408,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         place = Place(folder, yieldpoint, suite)
         for check in [times, false_alarms, few_runs, exact, one_side, machines, options, words,
-                      listing, reproduce, reproduce_what_is_not_there, reproduce_a_revision,
+                      listing, reproduce, reproduce_plain, reproduce_what_is_not_there, reproduce_a_revision,
                       baseline, interrupted]:
             tap.run(check.__name__, check, tap, place)
     tap.done()

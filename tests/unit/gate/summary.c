@@ -2,6 +2,7 @@
 #include "gate/summary.h"
 
 #include "base/text/text.h"
+#include "gate/report.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -70,11 +71,11 @@ Test(gate_summary, what_is_worse_comes_first, .init = begin, .fini = end)
         text, "base main (0123456789), head WORKTREE (fedcba9876, not committed)\n"
               "note: said once\n"
               "slower        c.c::slow\n"
-              "              time of fit 1 ms -> 1.1 ms, 1.1 times [1.080, 1.120] in 14 pairs\n"
+              "              time of fit 1 ms -> 1.1 ms, 1.100 times [1.080, 1.120] in 14 pairs\n"
               "changed       c.c::slow\n"
               "              value of auc 0.1 -> 0.1000000001\n"
               "faster        b.c::quick\n"
-              "              time of fit 1 ms -> 800 us, 0.8 times [0.780, 0.820] in 14 pairs\n"
+              "              time of fit 1 ms -> 800 us, 0.800 times [0.780, 0.820] in 14 pairs\n"
               "only in head  d.c::new\n"
               "              case\n"
               "1 slower, 1 changed, 1 faster, 1 only in head, 1 same in 12 s\n");
@@ -92,11 +93,11 @@ Test(gate_summary, an_interval_without_ends_is_none, .init = begin, .fini = end)
     c->high = INFINITY;
     c->pairs = 1;
     char *text = text_of(false, false);
-    cr_expect_not_null(strstr(text, "1.05 times in 1 pair\n"), "%s", text);
+    cr_expect_not_null(strstr(text, "1.050 times in 1 pair\n"), "%s", text);
     free(text);
     c->low = 0.9;
     text = text_of(false, false);
-    cr_expect_not_null(strstr(text, "1.05 times [0.900, ?] in 1 pair\n"), "%s", text);
+    cr_expect_not_null(strstr(text, "1.050 times [0.900, ?] in 1 pair\n"), "%s", text);
     free(text);
 }
 
@@ -120,4 +121,55 @@ Test(gate_summary, names_do_no_harm, .init = begin, .fini = end)
     cJSON_Delete(again);
     cJSON_Delete(document);
     cJSON_free(json);
+}
+
+/* Each of the three is estimated by itself. */
+Test(gate_summary, the_figures_of_a_time_agree, .init = begin, .fini = end)
+{
+    static const struct {
+        double base, head, ratio, low, high, wanted;
+    } cases[] = {
+        {1e-3, 1.04e-3, 1.036, 0.995, 1.030, 1.030}, /* above its interval */
+        {1e-3, 0.99e-3, 0.97, 0.98, 1.02, 0.98},     /* below it */
+        {1e-3, 1.30e-3, 1.02, 0.99, 1.05, 1.02},     /* the times say something else */
+        {1e-3, 1e-3, 1.2, 0, INFINITY, 1.2},         /* no interval yet */
+        {1e-3, 1e-3, 0.99957, 0.9995, 1.1, 0.99957}, /* as they are printed, too */
+        {1e-3, 1e-3, 0.00123, 0.00122, 0.00124, 0.00123},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int by_share = 0; by_share < 2; by_share++) {
+            struct ypi_comparison *c = add_time("a.c::x", YPI_COMPARED_SAME, cases[i].ratio);
+            bool swap = by_share != 0;
+            c->by_share = swap;
+            c->base = swap ? cases[i].head : cases[i].base;
+            c->head = swap ? cases[i].base : cases[i].head;
+            c->low = cases[i].low;
+            c->high = cases[i].high;
+            double size = c->base * c->head;
+            ypi_comparison_agree(c);
+            double quotient = swap ? c->base / c->head : c->head / c->base;
+            cr_assert_float_eq(c->ratio, cases[i].wanted, 1e-12, "case %zu", i);
+            cr_assert_float_eq(quotient, c->ratio, 1e-9, "case %zu: %g", i, quotient);
+            cr_assert_float_eq(c->base * c->head / size, 1, 1e-9, "case %zu: their size", i);
+            struct ypi_text text = {0};
+            ypi_summary_change(&text, c);
+            double printed[3] = {0};
+            const char *at = strstr(text.data, ", ");
+            int found = sscanf(at, ", %lf times [%lf, %lf]", &printed[0], &printed[1], &printed[2]);
+            cr_assert(found == 1 || (printed[1] <= printed[0] && printed[0] <= printed[2]), "%s",
+                      text.data);
+            free(ypi_text_take(&text));
+        }
+}
+
+Test(gate_summary, a_log_gets_a_line_every_30_s)
+{
+    double told = 100;
+    int lines = 0;
+    for (double now = 100; now <= 220; now += 0.5)
+        lines += ypi_report_is_due(&told, now, false);
+    cr_assert_eq(lines, 4);
+    cr_assert(ypi_report_is_due(&told, 220, true) && ypi_report_is_due(&told, 220, true),
+              "on a terminal each");
+    cr_assert(!ypi_report_is_due(&told, 249, false) && ypi_report_is_due(&told, 250, false));
 }
