@@ -363,11 +363,10 @@ static void open_duels(struct ypi_engine *e)
             else
                 free((void *)e->names[at]);
         }
+    struct ypi_duel_rule rule = e->task->rule;
+    rule.error /= measurements > 0 ? measurements : 1;
     for (int i = 0; i < e->duel_count; i++)
-        e->duels[i] = ypi_duel_open(
-            &e->pairings[i], e->names[i], counts[i],
-            (struct ypi_duel_rule){e->task->rule.threshold, e->task->rule.error / measurements},
-            whole[i]);
+        e->duels[i] = ypi_duel_open(&e->pairings[i], e->names[i], counts[i], rule, whole[i]);
     free(whole);
     free(counts);
 }

@@ -2,6 +2,7 @@
 
 #include "base/numbers/sequential.h"
 #include "base/numbers/stats.h"
+#include "base/numbers/undisturbed.h"
 #include "base/system/clock.h"
 #include "base/text/text.h"
 
@@ -14,8 +15,12 @@
 enum { FAILURES_MOST = 3 };
 
 struct contest {
-    double *ratios, *base, *head; /* one a pair */
+    /* One a pair, and in `kept`, `base`, `head` one a pair that was undisturbed. */
+    double *ratios, *levels, *bases, *heads;
+    bool *keep;
     size_t count;
+    double *kept, *base, *head;
+    size_t kept_count;
     struct ypi_span span;
     bool decided;
     bool no_time[2]; /* base, head: the work was removed, so there is nothing to compare */
@@ -52,6 +57,42 @@ struct ypi_duel *ypi_duel_open(const struct ypi_pairing *pairing, const char *co
     return d;
 }
 
+static double median(const double *x, size_t count)
+{
+    return ypi_quantile(x, count, 0.5);
+}
+
+static void grow(struct contest *c)
+{
+    double **const lists[] = {&c->ratios, &c->levels, &c->bases, &c->heads,
+                              &c->kept,   &c->base,   &c->head};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        *lists[i] = ypi_realloc(*lists[i], c->count + 1, sizeof **lists[i]);
+    c->keep = ypi_realloc(c->keep, c->count + 1, sizeof *c->keep);
+}
+
+static bool excludes(struct ypi_span span, double limit)
+{
+    return span.low > limit || span.high < limit;
+}
+
+/* Whether the end of the interval nearest to "equal" is `rule.sharp` of the way to the ratio. */
+static bool is_sharp(const struct contest *c, struct ypi_duel_rule rule)
+{
+    double limit = log1p(rule.threshold);
+    double ratio = fabs(median(c->kept, c->kept_count));
+    if (limit > 0 ? c->span.low > limit : c->span.high < limit)
+        return fmin(fabs(c->span.low), fabs(c->span.high)) >= rule.sharp * ratio;
+    return true; /* no difference of which the size is wanted */
+}
+
+static bool is_decided(const struct contest *c, struct ypi_duel_rule rule)
+{
+    return excludes(c->span, log1p(rule.threshold)) &&
+           (rule.also == 0 || excludes(c->span, log1p(rule.also))) &&
+           (rule.sharp == 0 || is_sharp(c, rule));
+}
+
 static void add(struct contest *c, const struct ypi_paired *p, struct ypi_duel_rule rule)
 {
     if (p->no_time[0] || p->no_time[1]) {
@@ -60,17 +101,23 @@ static void add(struct contest *c, const struct ypi_paired *p, struct ypi_duel_r
         c->decided = true;
         return;
     }
-    c->ratios = ypi_realloc(c->ratios, c->count + 1, sizeof *c->ratios);
-    c->base = ypi_realloc(c->base, c->count + 1, sizeof *c->base);
-    c->head = ypi_realloc(c->head, c->count + 1, sizeof *c->head);
+    grow(c);
     c->ratios[c->count] = p->log_ratio;
-    c->base[c->count] = p->base;
-    c->head[c->count] = p->head;
+    c->bases[c->count] = p->base;
+    c->heads[c->count] = p->head;
+    c->levels[c->count] = (log(p->base) + log(p->head)) / 2;
     c->count++;
-    double limit = log1p(rule.threshold);
+    struct ypi_undisturbed found = ypi_undisturbed_mark(c->levels, c->count, c->keep);
+    c->kept_count = 0;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->keep[i]) {
+            c->kept[c->kept_count] = c->ratios[i];
+            c->base[c->kept_count] = c->bases[i];
+            c->head[c->kept_count++] = c->heads[i];
+        }
     /* Twice: the span has both sides, and only one of the two verdicts can be wrong. */
-    c->span = ypi_sequential_span(c->ratios, c->count, 2 * rule.error);
-    c->decided = c->span.low > limit || c->span.high < limit;
+    c->span = ypi_sequential_span(c->kept, c->kept_count, 2 * rule.error * found.share);
+    c->decided = is_decided(c, rule);
 }
 
 /* One kind of pair at a time: turns for those that can wait, whole processes for the others. */
@@ -144,7 +191,7 @@ struct ypi_prospect ypi_duel_prospect(const struct ypi_duel *d)
     for (int i = 0; i < d->count; i++) {
         const struct contest *c = &d->contests[i];
         for (int side = -1; side <= 1 && !c->decided; side += 2) {
-            double evidence = ypi_evidence(c->ratios, c->count, limit, side);
+            double evidence = ypi_evidence(c->kept, c->kept_count, limit, side);
             double seconds = evidence > 0 ? d->seconds * fmax(0, needed / evidence - 1) : INFINITY;
             if (seconds < best.seconds)
                 best = (struct ypi_prospect){.seconds = seconds, .slower = side > 0};
@@ -153,19 +200,14 @@ struct ypi_prospect ypi_duel_prospect(const struct ypi_duel *d)
     return best;
 }
 
-static double median(const double *x, size_t count)
-{
-    return ypi_quantile(x, count, 0.5);
-}
-
 void ypi_duel_words(const struct ypi_duel *d, char out[64])
 {
     *out = '\0';
     for (int i = 0; i < d->count; i++) {
         const struct contest *c = &d->contests[i];
-        if (c->count == 0 || (c->decided && i + 1 < d->count))
+        if (c->kept_count == 0 || (c->decided && i + 1 < d->count))
             continue;
-        int length = snprintf(out, 64, "%.3f", exp(median(c->ratios, c->count)));
+        int length = snprintf(out, 64, "%.3f", exp(median(c->kept, c->kept_count)));
         if (isfinite(c->span.low) && isfinite(c->span.high))
             snprintf(out + length, 64 - (size_t)length, " [%.3f, %.3f]", exp(c->span.low),
                      exp(c->span.high));
@@ -176,25 +218,42 @@ void ypi_duel_words(const struct ypi_duel *d, char out[64])
 static enum ypi_compared verdict_of(const struct contest *c, double threshold)
 {
     double limit = log1p(threshold);
-    if (!c->decided || c->no_time[0] || c->no_time[1])
+    if (!excludes(c->span, limit) || c->no_time[0] || c->no_time[1])
         return YPI_COMPARED_UNSURE;
+    if (limit < 0)
+        return c->span.high < limit ? YPI_COMPARED_BETTER : YPI_COMPARED_SAME;
     if (c->span.low > limit)
         return YPI_COMPARED_WORSE;
     return c->span.high < -limit ? YPI_COMPARED_BETTER : YPI_COMPARED_SAME;
 }
 
-/* Why there is no verdict; the caller frees, NULL: nothing more to say. */
-static char *reason(const struct ypi_duel *d, const struct contest *c)
+/* How many pairs a busy machine has spoiled; NULL: none. The caller frees. */
+static char *disturbed(const struct contest *c, bool sure)
+{
+    size_t without = c->count - c->kept_count;
+    if (without == 0)
+        return NULL;
+    return ypi_format(
+        sure ? "the machine was disturbed in %zu of %zu pairs (slower by 15 %% or more "
+               "than in the fastest ones): judged by the others"
+             : "the machine was disturbed in %zu of %zu pairs (slower by 15 %% or more "
+               "than in the fastest ones), and the others are too few",
+        without, c->count);
+}
+
+/* Why there is no verdict, or what else is to be known of it; the caller frees, NULL: nothing. */
+static char *note_of(const struct ypi_duel *d, const struct contest *c, bool sure)
 {
     if (c->no_time[0] || c->no_time[1])
         return ypi_comparison_no_time(c->no_time[0], c->no_time[1]);
-    if (d->failures >= FAILURES_MOST)
+    if (!sure && d->failures >= FAILURES_MOST)
         return ypi_format("%s (in %d pairs)", d->failure, d->failures);
-    if (c->count == 0)
+    if (!sure && c->count == 0)
         return ypi_strdup("the time was over before its first pair");
-    if (c->in_whole)
+    char *busy = disturbed(c, sure);
+    if (busy == NULL && c->in_whole)
         return ypi_strdup("by whole processes, one after the other: it cannot wait in between");
-    return NULL;
+    return busy;
 }
 
 void ypi_duel_conclude(const struct ypi_duel *d, struct ypi_comparisons *all)
@@ -204,18 +263,25 @@ void ypi_duel_conclude(const struct ypi_duel *d, struct ypi_comparisons *all)
         struct ypi_comparison *found =
             ypi_comparison_add(all, d->pairing->id, YPI_QUANTITY_TIME, d->paired[i].name);
         found->verdict = verdict_of(c, d->rule.threshold);
-        found->pairs = (int)c->count;
+        found->pairs = (int)c->kept_count;
         found->seconds = d->seconds;
-        if (c->count > 0) {
-            found->base = median(c->base, c->count);
-            found->head = median(c->head, c->count);
-            found->ratio = exp(median(c->ratios, c->count));
+        if (c->kept_count > 0) {
+            found->base = median(c->base, c->kept_count);
+            found->head = median(c->head, c->kept_count);
+            found->ratio = exp(median(c->kept, c->kept_count));
             found->low = exp(c->span.low);
             found->high = exp(c->span.high);
         }
-        bool sure = found->verdict != YPI_COMPARED_UNSURE;
-        found->note = sure && !c->in_whole ? NULL : reason(d, c);
+        found->note = note_of(d, c, found->verdict != YPI_COMPARED_UNSURE);
     }
+}
+
+static void clear(struct contest *c)
+{
+    double *const lists[] = {c->ratios, c->levels, c->bases, c->heads, c->kept, c->base, c->head};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        free(lists[i]);
+    free(c->keep);
 }
 
 void ypi_duel_close(struct ypi_duel *d)
@@ -223,9 +289,7 @@ void ypi_duel_close(struct ypi_duel *d)
     if (d == NULL)
         return;
     for (int i = 0; i < d->count; i++) {
-        free(d->contests[i].ratios);
-        free(d->contests[i].base);
-        free(d->contests[i].head);
+        clear(&d->contests[i]);
     }
     free(d->contests);
     free(d->paired);

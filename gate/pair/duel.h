@@ -6,8 +6,13 @@
 #include "gate/pair/pair.h"
 
 struct ypi_duel_rule {
-    double threshold; /* 0.03: slower by more than 3 % is worse */
+    double threshold; /* 0.03: slower by more than 3 % is worse. Below 0, above -1: the question is
+                         whether the head takes less than 1 + threshold times as long, which is
+                         better, and all else is the same */
     double error;     /* probability of a wrong verdict, of each measurement */
+    double also;      /* not 0: goes on until the interval excludes 1 + also too */
+    double sharp; /* not 0: beyond the threshold goes on until the end of the interval nearest to
+                     1 is this part of the way to the ratio, in logarithms; below 1 */
 };
 
 struct ypi_duel;

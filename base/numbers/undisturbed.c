@@ -1,0 +1,55 @@
+#include "base/numbers/undisturbed.h"
+
+#include "base/text/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* No evidence is enough before: a game that wins 1.9 times its capital each time needs 8 pairs for
+ * an error of 1 %. One pair of RARE that is faster than all others tells nothing of the machine. */
+enum { FIRST_LOOK = 8, RARE = 40 };
+/* Limits stand on a grid, so that few of them are ever used. */
+#define GRID 0.05
+/* More than processes of one program scatter, less than a busy host costs. */
+#define APART 0.14
+/* Of the error, for the first limit: most machines need no other. */
+#define FIRST_SHARE 0.9
+
+/* Keeps `lowest` in ascending order; its last one goes where it is full. */
+static void insert(double *lowest, size_t *count, size_t most, double level)
+{
+    size_t at = *count < most ? (*count)++ : most;
+    for (; at > 0 && lowest[at - 1] > level; at--)
+        if (at < most)
+            lowest[at] = lowest[at - 1];
+    if (at < most)
+        lowest[at] = level;
+}
+
+struct ypi_undisturbed ypi_undisturbed_mark(const double *levels, size_t count, bool *keep)
+{
+    size_t most = 1 + count / RARE;
+    double *lowest = ypi_calloc(most, sizeof *lowest);
+    size_t held = 0;
+    double line = INFINITY;
+    int lines = 0;
+    for (size_t n = 1; n <= count; n++) {
+        insert(lowest, &held, most, levels[n - 1]);
+        double now = floor(lowest[n / RARE] / GRID);
+        /* Up by more than a step of the grid: what lies at a step would count each time. */
+        if (n >= FIRST_LOOK && (lines == 0 || now < line || now > line + 1)) {
+            line = now;
+            lines++;
+        }
+    }
+    free(lowest);
+    struct ypi_undisturbed found = {0, FIRST_SHARE};
+    if (lines > 1)
+        found.share = (1 - FIRST_SHARE) / ((double)(lines - 1) * lines);
+    double limit = lines > 0 ? (line + 1) * GRID + APART : INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        keep[i] = levels[i] <= limit;
+        found.count += keep[i];
+    }
+    return found;
+}

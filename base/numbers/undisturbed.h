@@ -1,0 +1,30 @@
+/* Which pairs of runs a machine measured undisturbed.
+ *
+ * While a host is busy, both sides of a pair can be slower, and by different factors: the ratio of
+ * such a pair is another one than that of a quiet machine. Pairs are told apart by their level, the
+ * mean of the logarithms of both sides' times. A pair counts as undisturbed while its level is less
+ * than about 15 % to 21 % above that of the fastest pair (of more than 40 pairs the second fastest
+ * one, of more than 80 the third, ...).
+ *
+ * The level treats both sides alike, so the choice leaves the ratios of the chosen pairs symmetric
+ * about their centre, as ypi_evidence() (sequential.h) needs it. It would not if it looked at the
+ * times of one side alone: a pair with a fast base is one with a large ratio.
+ *
+ * Given all levels, the choice changes only where the limit moves, and each limit is a game of its
+ * own. The k-th one gets a share of the error, and all shares together are 1 (a union bound), so
+ * looking after each pair costs nothing here either.
+ *
+ * A machine that is busy from the first pair to the verdict shows nothing of it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct ypi_undisturbed {
+    size_t count; /* of pairs that are undisturbed */
+    double share; /* of the error that may be spent on a verdict now: above 0, at most 1 */
+};
+
+/* Marks in keep[0..count) the pairs that are undisturbed, by their levels in the order in which
+ * they were measured. With fewer pairs than any verdict needs all are. */
+struct ypi_undisturbed ypi_undisturbed_mark(const double *levels, size_t count, bool *keep);
