@@ -13,10 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the way from good to bad: what is beyond the middle is bad, and a first bad commit that goes
- * less than most of it does only a part. */
+/* Of the way from good to bad: what is beyond the middle is bad. */
 #define MIDDLE 0.5
-#define MOST 0.75
+/* Good and bad are compared until bad is so far from good for certain, as a part of the way that it
+ * seems to be: the middle is then well between both, and not only between two estimates. */
+#define SHARP 0.75
 /* A comparison in less would not come to its first pair. */
 #define LEAST_SECONDS 1.0
 /* Of a set of commits: more are known by their hashes alone. */
@@ -30,6 +31,7 @@ struct request {
     const char *options;             /* words for the suites; NULL: none */
     const char *tests;               /* test sources for all; NULL: as yieldpoint.ini says */
     bool first_parent;
+    struct ypi_follow_wish wish;
     struct ypi_report report;
 };
 
@@ -58,14 +60,22 @@ struct meeting {
     const struct ypi_revision *base, *head;
     const char *id;
     enum ypi_engine_scope scope;
-    double threshold; /* of times */
-    int looks;        /* comparisons that share what is left, with this one */
+    struct ypi_duel_rule rule; /* of times; the error is given by `looks` */
+    int looks;                 /* comparisons that share what is left, with this one */
 };
+
+static bool counts_instructions(const struct bisect *b)
+{
+    return b->out.follows ? b->out.followed.quantity == YPI_QUANTITY_INSTRUCTIONS
+                          : !b->r->wish.any && b->r->wish.quantity == YPI_QUANTITY_INSTRUCTIONS;
+}
 
 /* How many cases of that id both have goes to *count: they are compared if it is one. */
 static enum yp_status compare(struct bisect *b, const struct meeting *m,
                               struct ypi_comparisons *found, int *count)
 {
+    struct ypi_duel_rule rule = m->rule;
+    rule.error = ypi_search_spend(&b->error, m->looks);
     const struct ypi_engine_task task = {
         .base = m->base,
         .head = m->head,
@@ -73,7 +83,8 @@ static enum yp_status compare(struct bisect *b, const struct meeting *m,
         .scope = m->scope,
         .measurement = m->scope == YPI_ENGINE_TIME ? b->out.followed.name : NULL,
         .options = b->r->options,
-        .rule = {m->threshold, ypi_search_spend(&b->error, m->looks)},
+        .rule = rule,
+        .instructions = counts_instructions(b),
         .budget = b->seconds / m->looks,
         .stop = b->stop};
     describe(&found->base, m->base);
@@ -118,22 +129,29 @@ static int print_missing(const struct bisect *b, int count)
 /* YPI_GATE_FINE where b->out says whether something is worse. */
 static int compare_ends(struct bisect *b)
 {
-    const struct meeting m = {.base = &b->good,
-                              .head = &b->bad,
-                              .id = b->r->id,
-                              .threshold = b->r->threshold,
-                              .looks = ypi_search_steps(b->commits.count) + 2};
+    const struct ypi_follow_wish *wish = &b->r->wish;
+    /* An exact figure that is wished for needs no times. */
+    bool exact = !wish->any && wish->quantity != YPI_QUANTITY_TIME;
+    double threshold = b->r->threshold;
+    const struct meeting m = {
+        .base = &b->good,
+        .head = &b->bad,
+        .id = b->r->id,
+        .scope = exact ? YPI_ENGINE_EXACT : YPI_ENGINE_ALL,
+        .rule = {.threshold = wish->faster ? -threshold / (1 + threshold) : threshold,
+                 .sharp = SHARP},
+        .looks = ypi_search_steps(b->commits.count) + 2};
     int count = 0;
     enum yp_status status = compare(b, &m, &b->out.first, &count);
     if (status == YP_OK && count != 1)
         return print_missing(b, count);
     if (status != YP_OK && (status != YP_UNSUPPORTED || b->out.id == NULL))
         return ypi_gate_error(status, b->stop);
-    const struct ypi_comparison *worst = ypi_followed_choose(&b->out.first, b->out.id);
+    const struct ypi_comparison *worst = ypi_followed_choose(&b->out.first, b->out.id, wish);
     b->out.follows = worst != NULL;
     b->out.whole = status == YP_OK;
     if (worst != NULL)
-        b->out.followed = ypi_followed_of(worst);
+        b->out.followed = ypi_followed_of(worst, wish);
     return YPI_GATE_FINE;
 }
 
@@ -164,10 +182,15 @@ static char *why_not(const struct bisect *b, const char *what)
     return ypi_strdup(what);
 }
 
+static double beyond(const struct bisect *b, double part)
+{
+    return ypi_followed_threshold(&b->out.followed, part);
+}
+
 /* Compares it with another one and leaves in the step what was found, or the reason why nothing
  * was. YP_UNSUPPORTED: interrupted. */
 static enum yp_status meet(struct bisect *b, const struct ypi_revision *base,
-                           struct ypi_bisect_step *step, double part, int looks)
+                           struct ypi_bisect_step *step, double part, double also, int looks)
 {
     struct ypi_revision head;
     int count = 0;
@@ -180,7 +203,8 @@ static enum yp_status meet(struct bisect *b, const struct ypi_revision *base,
                                   .head = &head,
                                   .id = b->out.id,
                                   .scope = time ? YPI_ENGINE_TIME : YPI_ENGINE_EXACT,
-                                  .threshold = ypi_followed_threshold(&b->out.followed, part),
+                                  .rule = {.threshold = time ? beyond(b, part) : b->r->threshold,
+                                           .also = time && also > 0 ? beyond(b, also) : 0},
                                   .looks = looks};
         status = compare(b, &m, &step->found, &count);
         if (status != YP_OK)
@@ -201,7 +225,7 @@ static enum yp_status try_commit(struct bisect *b, int commit)
     struct ypi_bisect_step step = step_of(b, commit);
     fprintf(stderr, "%d commits left, some %d step%s: %.10s %s\n", left, steps,
             steps == 1 ? "" : "s", step.commit->hash, step.words.subject);
-    enum yp_status status = meet(b, &b->good, &step, MIDDLE, steps + 1);
+    enum yp_status status = meet(b, &b->good, &step, MIDDLE, 0, steps + 1);
     step.verdict = step.reason != NULL
                        ? YPI_JUDGED_SKIPPED
                        : ypi_followed_judge(&b->out.followed, &step.found, b->out.id, &step.reason);
@@ -221,12 +245,17 @@ static enum yp_status try_commit(struct bisect *b, int commit)
 static void judge_own(const struct bisect *b, struct ypi_bisect_step *own)
 {
     const struct ypi_followed *f = &b->out.followed;
-    if (f->quantity == YPI_QUANTITY_TIME) {
-        own->verdict = ypi_followed_judge(f, &own->found, b->out.id, &own->reason);
-        return;
-    }
-    double part = ypi_followed_part(f, ypi_followed_find(f, &own->found, b->out.id));
-    own->verdict = part < MOST ? YPI_JUDGED_GOOD : YPI_JUDGED_BAD;
+    char *reason = NULL;
+    const struct ypi_comparison *c = ypi_followed_find(f, &own->found, b->out.id);
+    bool said = ypi_followed_judge(f, &own->found, b->out.id, &reason) != YPI_JUDGED_SKIPPED ||
+                (c != NULL && c->low > 0); /* an interval tells of a time that is not decided */
+    own->verdict = said ? ypi_followed_judge_own(f, c) : YPI_JUDGED_UNKNOWN;
+    if (said)
+        free(reason);
+    else
+        own->reason = reason;
+    if (own->reason == NULL && own->verdict == YPI_JUDGED_SKIPPED)
+        own->reason = ypi_strdup("that is no step for certain");
 }
 
 /* How much it did itself. The parent is good, but need not have been tried: it may be that a commit
@@ -236,13 +265,20 @@ static enum yp_status compare_own(struct bisect *b, int commit)
     struct ypi_revision parent;
     struct ypi_bisect_step *own = &b->out.own;
     *own = step_of(b, commit);
-    enum yp_status status = build(b, own->commit->parent, &parent);
-    if (status != YP_OK)
+    enum yp_status status = YP_OK;
+    parent = (struct ypi_revision){0};
+    if (own->commit->parent == NULL)
+        own->reason = ypi_strdup("it has no parent");
+    else
+        status = build(b, own->commit->parent, &parent);
+    if (own->reason != NULL)
+        own->verdict = YPI_JUDGED_UNKNOWN;
+    else if (status != YP_OK)
         own->reason = why_not(b, "its parent cannot be built");
     else if (b->seconds < LEAST_SECONDS)
         own->reason = ypi_strdup("the time is over");
     else
-        (void)meet(b, &parent, own, MOST, 1);
+        (void)meet(b, &parent, own, YPI_FOLLOWED_MOST, YPI_FOLLOWED_STEP, 1);
     ypi_revision_clear(&parent);
     if (*b->stop)
         return YP_UNSUPPORTED;
@@ -307,6 +343,7 @@ static int run(struct bisect *b)
     b->error = b->r->error;
     b->seconds = b->r->budget;
     b->out.commit_count = b->commits.count;
+    b->out.faster = b->r->wish.faster;
     int code = compare_ends(b);
     if (code != YPI_GATE_FINE)
         return code;
@@ -320,6 +357,12 @@ static int run(struct bisect *b)
 #define OWN(read_, member) YPI_OPTION_OF(read_, struct request, member)
 #define AT(kind_, member) YPI_OPTION_AT(kind_, struct request, member)
 
+static char *read_wish(void *values, const struct ypi_option *option, const char *text)
+{
+    (void)option;
+    return ypi_follow_wish_read(&((struct request *)values)->wish, text);
+}
+
 /* False after telling stderr what is wrong, where, and what is allowed. */
 static bool read_request(struct request *r, int argc, char **argv)
 {
@@ -332,11 +375,14 @@ static bool read_request(struct request *r, int argc, char **argv)
         {"options", AT(WORD, options)},
         {"tests", AT(WORD, tests)},
         {"first-parent", AT(FLAG, first_parent)},
+        {"follow", OWN(read_wish, wish)},
+        {"faster", AT(FLAG, wish.faster)},
         YPI_OPTIONS_OUT(struct request, report),
         YPI_OPTION_VERBOSE(struct request, report),
         YPI_OPTIONS_END,
     };
-    *r = (struct request){.threshold = YPI_THRESHOLD, .error = YPI_ERROR, .budget = INFINITY};
+    *r = (struct request){
+        .threshold = YPI_THRESHOLD, .error = YPI_ERROR, .budget = INFINITY, .wish = {.any = true}};
     if (!ypi_arguments_read(
             &(struct ypi_arguments){.options = options, .values = r, .word = &r->id}, argc, argv))
         return false;
@@ -363,5 +409,6 @@ int ypi_bisect_command(int argc, char **argv)
     ypi_revision_clear(&b.good);
     ypi_revision_clear(&b.bad);
     ypi_recipe_clear(&b.recipe);
+    ypi_follow_wish_clear(&r.wish);
     return code;
 }

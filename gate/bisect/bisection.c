@@ -9,13 +9,19 @@
 
 enum { HASH_SHOWN = 10, LEFT_SHOWN = 20 };
 
+/* One commit is left, but beside its parent there is no step for certain. */
+static bool is_refuted(const struct ypi_bisection *b)
+{
+    return b->has_own && b->own.verdict == YPI_JUDGED_SKIPPED;
+}
+
 int ypi_bisection_exit(const struct ypi_bisection *b)
 {
     if (!b->whole)
         return YPI_GATE_INTERRUPTED;
     if (!b->follows)
         return ypi_summary_exit(&b->first) == YPI_GATE_UNSURE ? YPI_GATE_UNSURE : YPI_GATE_WORSE;
-    return b->left_count == 1 ? YPI_GATE_FINE : YPI_GATE_UNSURE;
+    return b->left_count == 1 && !is_refuted(b) ? YPI_GATE_FINE : YPI_GATE_UNSURE;
 }
 
 static const char *judged_name(enum ypi_judged judged)
@@ -36,14 +42,32 @@ static void put_quantity(struct ypi_text *out, const struct ypi_followed *f)
         ypi_text_add(out, " of %s", f->name);
 }
 
+/* That an exact figure is preferred to a time that is worse too. */
+static void put_exact(struct ypi_text *out, const struct ypi_bisection *b)
+{
+    ypi_text_add(out, ", which repeats exactly");
+    const struct ypi_follow_wish time = {.faster = b->followed.faster,
+                                         .quantity = YPI_QUANTITY_TIME};
+    const struct ypi_comparison *c = ypi_followed_choose(&b->first, b->id, &time);
+    if (c != NULL)
+        ypi_text_add(out, "; the time of %s is %s too: --follow time follows that", c->name,
+                     b->followed.faster ? "less" : "more");
+}
+
 /* What is followed, and where its middle is. */
 static void put_followed(struct ypi_text *out, const struct ypi_bisection *b)
 {
     const struct ypi_followed *f = &b->followed;
     put_quantity(out, f);
     if (f->quantity == YPI_QUANTITY_TIME)
-        ypi_text_add(out, ", which bad has %.3f times: above %.3f times is nearer to bad", f->bad,
+        ypi_text_add(out,
+                     ", which bad has %.3f times, for certain %s than %.3f times: %s %.3f times is "
+                     "bad",
+                     f->bad, f->faster ? "less" : "more", f->near, f->faster ? "below" : "above",
                      1 + ypi_followed_threshold(f, 0.5));
+    else if (f->quantity == YPI_QUANTITY_PEAK || f->quantity == YPI_QUANTITY_ALLOCATIONS ||
+             f->quantity == YPI_QUANTITY_INSTRUCTIONS)
+        put_exact(out, b);
 }
 
 /* What was found of the followed quantity, or why nothing was. */
@@ -73,7 +97,13 @@ static void put_end(struct ypi_text *out, const struct ypi_bisection *b)
     else if (!b->follows && ypi_bisection_exit(b) == YPI_GATE_UNSURE)
         ypi_text_add(out, "cannot say whether bad is worse than good");
     else if (!b->follows)
-        ypi_text_add(out, "nothing to find: bad is not worse than good");
+        ypi_text_add(out, "nothing to find: bad is not %s than good",
+                     b->faster ? "better" : "worse");
+    else if (is_refuted(b))
+        ypi_text_add(out,
+                     "cannot say: the search ends at %.*s, but beside its parent it is not certain "
+                     "that it did any of it",
+                     HASH_SHOWN, b->left[0].commit->hash);
     else if (b->left_count == 1)
         ypi_text_add(out, "first bad commit: %s", b->left[0].commit->hash);
     else
@@ -83,20 +113,22 @@ static void put_end(struct ypi_text *out, const struct ypi_bisection *b)
 }
 
 /* How much of it all the first bad commit did; NaN where it is not known. */
-static double own_part(const struct ypi_bisection *b)
+static struct ypi_followed_part own_part(const struct ypi_bisection *b)
 {
     const struct ypi_comparison *c = ypi_followed_find(&b->followed, &b->own.found, b->id);
     bool known = b->has_own && (b->own.reason == NULL || c != NULL);
-    return known ? ypi_followed_part(&b->followed, c) : NAN;
+    return known ? ypi_followed_part(&b->followed, c) : (struct ypi_followed_part){NAN, NAN, NAN};
 }
 
 /* False: there is nothing to say of it. */
 static bool put_part(struct ypi_text *out, const struct ypi_bisection *b)
 {
-    double part = own_part(b);
-    if (isnan(part))
+    struct ypi_followed_part p = own_part(b);
+    if (isnan(p.part))
         return false;
-    ypi_text_add(out, "%.0f %% of the way from good to bad", 100 * part);
+    ypi_text_add(out, "%.0f %% of the way from good to bad", 100 * p.part);
+    if (p.low < p.high)
+        ypi_text_add(out, " [%.0f %%, %.0f %%]", 100 * p.low, 100 * p.high);
     if (b->own.verdict == YPI_JUDGED_GOOD)
         ypi_text_add(out, ": only a part of it, other commits did the rest");
     return true;
@@ -116,7 +148,8 @@ static void put_own(FILE *out, const struct ypi_bisection *b)
 {
     struct ypi_text text = {0};
     const struct ypi_bisect_step *s = &b->own;
-    ypi_text_add(&text, "  beside its parent %.*s%s: ", HASH_SHOWN, s->commit->parent,
+    ypi_text_add(&text, "  beside its parent %.*s%s: ", HASH_SHOWN,
+                 s->commit->parent != NULL ? s->commit->parent : "",
                  s->commit->merge ? " (it is a merge)" : "");
     put_step(&text, b, s);
     ypi_summary_line(out, &text);
@@ -267,8 +300,11 @@ static void add_own(cJSON *document, const struct ypi_bisection *b)
         return;
     }
     cJSON *own = document_of_step(&b->own);
-    cJSON_AddStringToObject(own, "parent", b->own.commit->parent);
-    ypi_json_add_real(own, "part", own_part(b));
+    ypi_json_add_text(own, "parent", b->own.commit->parent);
+    struct ypi_followed_part part = own_part(b);
+    ypi_json_add_real(own, "part", part.part);
+    ypi_json_add_real(own, "part_low", part.low);
+    ypi_json_add_real(own, "part_high", part.high);
     cJSON_AddItemToObject(document, "beside_parent", own);
 }
 

@@ -18,6 +18,7 @@ void ypi_bisect_step_clear(struct ypi_bisect_step *step);
 struct ypi_bisection {
     char *id;                     /* of the case */
     struct ypi_comparisons first; /* good beside bad */
+    bool faster;                  /* what became better is looked for */
     bool follows;                 /* something is worse: */
     struct ypi_followed followed;
     int commit_count;              /* behind good, up to bad */
@@ -26,7 +27,7 @@ struct ypi_bisection {
     struct ypi_bisect_step *left; /* the commits that may be the first bad one */
     int left_count;
     bool has_own;
-    struct ypi_bisect_step own; /* the first bad one beside its parent; good: it does only a part */
+    struct ypi_bisect_step own; /* the first bad one beside its parent: ypi_followed_judge_own() */
     double seconds;             /* that comparisons took */
     bool whole;                 /* it was not interrupted */
 };

@@ -108,6 +108,7 @@ static void connect(struct reading *r)
         struct ypi_commit *c = &all->list[i];
         int *known = NULL;
         int count = 0;
+        char *const *parents = r->parents[i];
         for (char **p = r->parents[i]; *p != NULL; p++) {
             int at = place_of(r, *p);
             if (c->parent == NULL && (at >= 0 || strcmp(*p, r->good) == 0))
@@ -117,29 +118,11 @@ static void connect(struct reading *r)
             known = ypi_realloc(known, (size_t)count + 1, sizeof *known);
             known[count++] = at;
         }
+        if (c->parent == NULL && *parents != NULL) /* it left the history before good */
+            c->parent = ypi_strdup(*parents);
         ypi_search_add(&all->search, known, count);
         free(known);
     }
-}
-
-/* Leaves, from the last one on, what first parents lead to: lines of text as they were read. */
-static char *along_first_parents(const struct reading *r)
-{
-    char **lines = NULL;
-    int count = 0;
-    for (int at = r->all->count - 1; at >= 0;) {
-        const char *parent = r->parents[at][0] != NULL ? r->parents[at][0] : "";
-        int next = place_of(r, parent);
-        /* Behind a merge that good came by as another parent is good alone. */
-        const char *shown = next >= 0 ? parent : r->all->list[at].parent;
-        lines = ypi_list_add(lines, count++, ypi_format("%s %s", r->all->list[at].hash, shown));
-        at = next;
-    }
-    struct ypi_text text = {0};
-    for (int i = count - 1; i >= 0; i--)
-        ypi_text_add(&text, "%s\n", lines[i]);
-    ypi_list_free(lines, count);
-    return ypi_text_take(&text);
 }
 
 static void end_reading(struct reading *r)
@@ -153,16 +136,12 @@ static void end_reading(struct reading *r)
     free(r->places);
 }
 
-/* Returns, where only first parents are wanted, the lines to read instead: the caller frees. */
-static char *read_lines(const char *text, const char *good, bool first_parent,
-                        struct ypi_commits *out)
+static void read_lines(const char *text, const char *good, struct ypi_commits *out)
 {
     struct reading r = {.good = good, .all = out, .parents = ypi_calloc(1, sizeof *r.parents)};
     add_lines(&r, text);
     connect(&r);
-    char *fewer = first_parent ? along_first_parents(&r) : NULL;
     end_reading(&r);
-    return fewer;
 }
 
 enum yp_status ypi_commits_read(const char *root, const char *good, const char *bad,
@@ -173,18 +152,15 @@ enum yp_status ypi_commits_read(const char *root, const char *good, const char *
     if (status != YP_OK)
         return status;
     char *range = ypi_format("%s..%s", good, bad);
-    const char *const words[] = {"rev-list",  "--topo-order", "--reverse", "--ancestry-path",
-                                 "--parents", range,          NULL};
+    const char *const words[] = {"rev-list",  "--topo-order",
+                                 "--reverse", "--parents",
+                                 range,       first_parent ? "--first-parent" : NULL,
+                                 NULL};
     char *text = ypi_gate_git(root, words, NULL);
     free(range);
     if (text == NULL)
         return yp_last_status();
-    char *fewer = read_lines(text, good, first_parent, out);
-    if (fewer != NULL) {
-        ypi_commits_clear(out);
-        (void)read_lines(fewer, good, false, out);
-    }
-    free(fewer);
+    read_lines(text, good, out);
     free(text);
     if (out->count == 0 || strcmp(out->list[out->count - 1].hash, bad) != 0)
         return yp_set_error(YP_IO, "git tells no commits between %s and %s", good, bad);

@@ -7,7 +7,7 @@
 
 struct ypi_commit {
     char *hash;   /* owned, as the others are; whole */
-    char *parent; /* the first one that has the good one behind it, or is it */
+    char *parent; /* the first one of the list, or good, else the first of all; NULL: none */
     bool merge;
 };
 
@@ -23,9 +23,10 @@ struct ypi_commits {
     struct ypi_search search; /* begun */
 };
 
-/* All that have `good` behind them, up to `bad`, which is the last; with `first_parent` those alone
- * that a walk from bad along first parents meets. YP_INVALID with yp_last_error() set: good is not
- * behind bad. *out is to be cleared in any case. */
+/* All of good..bad: those that bad has behind it and good has not, on branches that left before
+ * good too. Bad is the last. With `first_parent` those alone that a walk from bad along first
+ * parents meets. YP_INVALID with yp_last_error() set: good is not behind bad. *out is to be cleared
+ * in any case. */
 enum yp_status ypi_commits_read(const char *root, const char *good, const char *bad,
                                 bool first_parent, struct ypi_commits *out);
 void ypi_commits_clear(struct ypi_commits *commits);

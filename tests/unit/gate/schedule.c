@@ -5,7 +5,9 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 TestSuite(gate_schedule, .timeout = 60);
@@ -56,7 +58,7 @@ static const char *const names[] = {"work"};
 
 struct fake {
     char work[32];
-    const char *options[3];
+    const char *options[5];
     struct ypi_pairing pairing;
     struct ypi_duel *duel;
 };
@@ -139,4 +141,52 @@ Test(gate_schedule, what_the_decided_leave_goes_to_the_others)
     cr_expect_gt(used, 5.9, "of 6 s %g were used", used);
     close_fake(&hard);
     close_fake(&easy);
+}
+
+/* -- a machine with two states ------------------------------------------------------------- */
+
+/* The head is 6 % slower on a quiet machine and as fast as the base on a busy one, which two of
+ * three pairs meet. */
+Test(gate_schedule, pairs_that_a_busy_machine_disturbed_do_not_count)
+{
+    struct fake f;
+    struct ypi_comparisons all = {0};
+    struct ypi_seed coin = ypi_seed_of(1, 0, 0);
+    open_fake(&f, "1.06", 0.001);
+    f.options[2] = "--busy";
+    f.options[3] = "1";
+    cr_expect_eq(ypi_duel_run(f.duel, &coin, 30), YPI_PAIR_DONE);
+    ypi_duel_conclude(f.duel, &all);
+    cr_assert_eq(all.count, 1);
+    const struct ypi_comparison *c = &all.list[0];
+    cr_expect_eq(c->verdict, YPI_COMPARED_WORSE, "%g [%g, %g]", c->ratio, c->low, c->high);
+    cr_expect_float_eq(c->ratio, 1.06, 1e-9);
+    cr_expect_float_eq(c->head / c->base, 1.06, 0.02, "the times are of the same pairs");
+    int without = 0;
+    int of = 0;
+    cr_assert_not_null(c->note);
+    cr_expect_eq(sscanf(c->note, "the machine was disturbed in %d of %d pairs", &without, &of), 2,
+                 "%s", c->note);
+    cr_expect(of == c->pairs + without && without > c->pairs, "%d of %d, %d count", without, of,
+              c->pairs);
+    ypi_comparisons_clear(&all);
+    close_fake(&f);
+}
+
+/* Where too few pairs were undisturbed by the end, that is the reason. */
+Test(gate_schedule, too_few_undisturbed_pairs_are_a_reason)
+{
+    struct fake f;
+    struct ypi_comparisons all = {0};
+    struct ypi_seed coin = ypi_seed_of(1, 0, 0);
+    open_fake(&f, "1.06", 1e-100);
+    f.options[2] = "--busy";
+    f.options[3] = "1";
+    cr_expect_eq(ypi_duel_run(f.duel, &coin, 0.5), YPI_PAIR_DONE);
+    ypi_duel_conclude(f.duel, &all);
+    const struct ypi_comparison *c = &all.list[0];
+    cr_expect_eq(c->verdict, YPI_COMPARED_UNSURE);
+    cr_expect(c->note != NULL && strstr(c->note, "the others are too few") != NULL, "%s", c->note);
+    ypi_comparisons_clear(&all);
+    close_fake(&f);
 }
