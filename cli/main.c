@@ -122,12 +122,15 @@ static const struct command {
      ypi_gates_command, false},
     {"bisect",
      "ID --good REV --bad REV [--threshold 3%] [--error 1%] [--budget TIME]\n"
-     "      [--options WORDS] [--tests PATH] [--first-parent] [--json FILE] [--markdown FILE] [-v]",
+     "      [--options WORDS] [--tests PATH] [--follow QUANTITY] [--faster] [--first-parent]\n"
+     "      [--json FILE] [--markdown FILE] [-v]",
      "finds the commit that made a case slower, larger or wrong: each step runs the middle one of\n"
      "      those left beside good, by the gate's statistics, and skips what does not build or "
      "lacks\n"
      "      the case; --budget 5m: the time for all steps; --first-parent: merges as a whole;\n"
-     "      --tests: as for the gate",
+     "      --follow time, instructions, 'value of NAME', ...: that alone; --faster: the commit "
+     "that\n"
+     "      made it better; --tests: as for the gate",
      ypi_bisect_command, false},
     {"compare",
      "A B [-m EXPR] [-k EXPR] [ID...] [--threshold 3%] [--error 1%] [--missing report|fail]\n"

@@ -111,6 +111,65 @@ def check_merges(tap, yieldpoint, r):
     tap.equal((done.code, [c["commit"] for c in found(done)["left"]]), (FINE, [merge]), "--first-parent: its merge")
 
 
+def check_left_before_good(tap, yieldpoint, r):
+    """A branch that left before good and is merged after it is a part of good..bad."""
+    r.git("checkout", "-q", "--detach", r.base)
+    side = [r.then(f"side {i}", change="allocations=1" if i >= 2 else "value=0", m=str(i)) for i in (1, 2, 3)]
+    good = grow(r, {"n": "1"})[0]
+    r.then("step 2", n="2")
+    r.git("merge", "-q", "--no-edit", "-m", "merge", side[-1])
+    merge = r.git("rev-parse", "HEAD")
+    words = ["gate.c::exact", "--follow", "peak memory", "--good", good, "--bad", "HEAD", "--json", "-"]
+    done = bisect(yieldpoint, r, *words)
+    b = found(done)
+    tap.equal((done.code, [c["commit"] for c in b["left"]], b["commits"]), (FINE, [side[1]], 5),
+              "a branch that left before good")
+    done = bisect(yieldpoint, r, *words, "--first-parent")
+    tap.equal((done.code, [c["commit"] for c in found(done)["left"]]), (FINE, [merge]),
+              "a branch that left before good, --first-parent")
+    # The branch never had what makes good good: its first commit is bad, and changed nothing.
+    r.git("checkout", "-q", "--detach", r.base)
+    r.then("bad from the beginning", change="allocations=1")
+    side = [r.then(f"side {i}", m=str(i)) for i in (1, 2)]
+    r.git("checkout", "-q", "--detach", "HEAD~2")
+    good = r.then("good", change="value=0")
+    r.git("merge", "-q", "--no-commit", "-s", "ours", side[-1])
+    r.then("merge", change="allocations=1")
+    done = bisect(yieldpoint, r, *words[:3], "--good", good, "--bad", "HEAD")
+    tap.check(done.code == UNSURE and f"cannot say: the search ends at {side[0][:10]}, but beside its parent" in done.out,
+              "what was bad before the branch left", done)
+
+
+def check_follow(tap, yieldpoint, r):
+    """The quantity that is named, and what became better."""
+    values = ["value=1e-5", "value=1e-5", "value=1e-3", "value=1e-3"]
+    commits = grow(r, *({"change": c, "n": str(i)} for i, c in enumerate(values)))
+    ends = ["--good", r.base, "--bad", "HEAD"]
+    done = bisect(yieldpoint, r, *EXACT, *ends, "--follow", "value of mean", "--json", "-")
+    b = found(done)
+    tap.equal((done.code, [c["commit"] for c in b["left"]], b["followed"]["quantity"], b["followed"]["name"]),
+              (FINE, [commits[2]], "value", "mean"), "--follow: a value goes beyond the middle")
+    done = bisect(yieldpoint, r, *EXACT, *ends, "--follow", "peak memory")
+    tap.check(done.code == NOTHING and "nothing to find: bad is not worse than good" in done.out,
+              "--follow: what is the same is not found", done)
+    sizes = ["bytes=2097152", "bytes=2097152", "value=0", "value=0"]
+    commits = grow(r, *({"change": c, "n": str(i)} for i, c in enumerate(sizes)))
+    words = ["gate.c::exact", "--follow", "peak memory", "--good", commits[0], "--bad", "HEAD"]
+    done = bisect(yieldpoint, r, *words, "--faster")
+    tap.check(done.code == FINE and f"first bad commit: {commits[2]}\n" in done.out and
+              "100 % of the way from good to bad\n" in done.out, "--faster: less memory", done)
+    done = bisect(yieldpoint, r, *words)
+    tap.check(done.code == NOTHING, "without --faster less memory is nothing worse", done)
+
+
+def check_faster_time(tap, yieldpoint, r):
+    commits = grow(r, *({"change": "roots=1" if i < 3 else "value=0", "n": str(i)} for i in range(1, 5)))
+    done = bisect(yieldpoint, r, "gate.c::roots", "--good", commits[0], "--bad", "HEAD", "--follow", "time", "--faster")
+    tap.check(done.code == FINE and f"first bad commit: {commits[2]}\n" in done.out, "--faster: half the time", done)
+    tap.check(re.search(r"followed: time of roots, which bad has 0\.[3-7]\d+ times, for certain less than", done.out),
+              "--faster: what is followed", done)
+
+
 def check_nothing(tap, yieldpoint, r):
     grow(r, {"n": "1"}, {"n": "2"}, {"n": "3"})
     done = bisect(yieldpoint, r, *EXACT, "--good", r.base, "--bad", "HEAD")
@@ -139,6 +198,7 @@ def check_refused(tap, yieldpoint, r, folder):
     refused("no such case", ["gate.c::nosuch", *ends], UNSELECTED, "gate.c::nosuch: there is no such case")
     refused("a good that does not build", ["gate.c::exact", "--good", commits[1], "--bad", "HEAD"], INTERNAL,
             "does not build", "there is the fault")
+    refused("a quantity", ["exact", *ends, "--follow", "speed"], USAGE, "--follow", "one of outcome, time, peak memory")
     refused("a threshold", ["exact", *ends, "--threshold", "none"], USAGE, "a part from 0.1% to 100%")
     outside = os.path.join(folder, "outside")
     os.mkdir(outside)
@@ -183,8 +243,8 @@ def main(yieldpoint, suite, other):
     with tempfile.TemporaryDirectory() as folder:
         repository = Repository(folder, "the 'project'", suite, other)
         # Under a sanitizer, minutes: those that take other ways through the code.
-        more = () if SANITIZED else (check_allocation, check_time, check_parts, check_nothing, check_tree)
-        for check in (check_skipped, check_merges, check_interrupted, *more):
+        more = () if SANITIZED else (check_allocation, check_time, check_faster_time, check_parts, check_follow, check_nothing, check_tree)
+        for check in (check_skipped, check_merges, check_left_before_good, check_interrupted, *more):
             tap.run(check.__name__, check, tap, yieldpoint, repository)
             repository.git("reset", "-q", "--hard")
             repository.git("checkout", "-q", "-f", "main")
