@@ -174,6 +174,8 @@ void ypi_cpu_release(size_t bytes);
 /* Numbers the requests of all devices together, and refuses the `nth` from now on, whichever device
  * it is made of; 0 takes it back. */
 void ypi_fail_any_allocation(uint64_t nth);
+/* Numbers a request that is made of no device as one of them; not 0: it is to be refused. */
+int ypi_refuse_of_all(void);
 
 /* Counts, peaks and what is allocated begin at nothing, as in a process that has just started; what
  * is there already is no part of the account. For a process that runs several cases. */

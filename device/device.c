@@ -1,5 +1,6 @@
 /* What every device does alike: accounting, limits and refusals. Memory itself, streams and events
  * are its backend's. */
+#include "base/heap/heap.h"
 #include "device/backend.h"
 
 #include <inttypes.h>
@@ -15,6 +16,11 @@ void ypi_fail_any_allocation(uint64_t nth)
 {
     uint64_t seen = atomic_load(&requests_of_all);
     atomic_store(&fail_of_all, nth > 0 ? seen + nth : 0);
+}
+
+int ypi_refuse_of_all(void)
+{
+    return atomic_fetch_add(&requests_of_all, 1) + 1 == atomic_load(&fail_of_all);
 }
 
 const char *yp_device_name(const struct yp_device *device)
@@ -106,17 +112,20 @@ static void account_freed(struct yp_device *of, size_t bytes)
 
 void *yp_device_alloc(struct yp_device *device, size_t bytes)
 {
+    YPI_HEAP_OWN;
     return allocate(device, device, bytes, device->backend->allocate);
 }
 
 void yp_device_free(struct yp_device *device, void *block)
 {
+    YPI_HEAP_OWN;
     if (block != NULL)
         account_freed(device, device->backend->deallocate(device, block));
 }
 
 void *yp_device_alloc_pinned(struct yp_device *device, size_t bytes)
 {
+    YPI_HEAP_OWN;
     struct yp_device *cpu = yp_device_cpu();
     void *block = allocate(cpu, device, bytes, device->backend->allocate_pinned);
     if (block != NULL && device != cpu)
@@ -126,6 +135,7 @@ void *yp_device_alloc_pinned(struct yp_device *device, size_t bytes)
 
 void yp_device_free_pinned(struct yp_device *device, void *block)
 {
+    YPI_HEAP_OWN;
     struct yp_device *cpu = yp_device_cpu();
     if (block == NULL)
         return;
@@ -193,11 +203,13 @@ void *yp_stream_native(const struct yp_stream *stream)
 
 struct yp_stream *yp_stream_create(struct yp_device *device)
 {
+    YPI_HEAP_OWN;
     return device->backend->stream_create(device);
 }
 
 void yp_stream_destroy(struct yp_stream *stream)
 {
+    YPI_HEAP_OWN;
     if (stream == NULL)
         return;
     if (stream == yp_device_stream(stream->device)) {

@@ -35,10 +35,14 @@ void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured 
 void ypi_child_send_value(const struct yp_case *t, const char *name, double value,
                           const char *unit);
 
-/* Memory that becomes resident between the two is the framework's: it counts for no budget. They
+/* Memory that becomes resident, or that this thread allocates, between the two is the framework's:
+ * it counts for no budget. They
  * nest. Both read the process's counters, which takes some microseconds: not in what is timed. */
 void ypi_child_framework_begins(struct yp_case *t);
 void ypi_child_framework_ends(struct yp_case *t);
+
+/* From one call to the other new blocks of the heap do not count, of any thread. */
+void ypi_child_heap_pauses(const struct yp_case *t, bool pauses);
 
 /* Bytes that are resident now, without pages of files and without the framework's. */
 uint64_t ypi_child_resident(const struct yp_case *t);

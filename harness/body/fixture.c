@@ -1,4 +1,5 @@
 /* What a fixture provides, and what a case is given: memory of the runner, mapped here. */
+#include "base/heap/heap.h"
 #include "base/system/process.h"
 #include "base/text/text.h"
 #include "harness/body/state.h"
@@ -55,6 +56,7 @@ static bool renew(int fd, size_t bytes)
 
 void *yp_provide(struct yp_case *t, size_t bytes)
 {
+    YPI_HEAP_OWN;
     struct ypi_child *child = t->child;
     if (!t->test->fixture)
         ypi_child_quit(t, YPI_CAUSE_USAGE,
@@ -123,6 +125,7 @@ static int number_of(const struct yp_case *t, const char *name)
 
 const void *yp_fixture(struct yp_case *t, const char *name, size_t *bytes)
 {
+    YPI_HEAP_OWN;
     const int number = number_of(t, name);
     struct ypi_mapped *given = &t->child->given[number];
     if (given->at == NULL) {

@@ -1,4 +1,5 @@
 /* A case's memory: what yp_alloc() takes for it, and what the runner is sent of it at the end. */
+#include "base/heap/heap.h"
 #include "device/backend.h"
 #include "harness/body/state.h"
 
@@ -13,6 +14,7 @@ struct ypi_block {
 
 static void *take(struct yp_case *t, struct yp_device *device, size_t bytes)
 {
+    YPI_HEAP_OWN;
     void *memory = yp_device_alloc(device, bytes);
     struct ypi_block *block = memory != NULL ? malloc(sizeof *block) : NULL;
     if (block == NULL) {
@@ -87,5 +89,6 @@ void ypi_child_send_memory(struct yp_case *t)
         memory.resident_before = memory.resident_huge = memory.resident_files = 0;
         memory.resident_peak = t->child->resident_of_command;
     }
+    ypi_child_close_heap(t, &memory);
     ypi_child_send(t, YPI_MESSAGE_MEMORY, &memory, sizeof memory, NULL, 0);
 }

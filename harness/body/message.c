@@ -1,4 +1,5 @@
 /* What the process of a case sends to the runner: its figures, under names that are used once. */
+#include "base/heap/heap.h"
 #include "base/text/text.h"
 #include "harness/body/state.h"
 
@@ -40,6 +41,7 @@ static bool refused_to_forked(const struct yp_case *t, enum ypi_message kind)
 void ypi_child_send(const struct yp_case *t, enum ypi_message kind, const void *first,
                     size_t first_size, const void *second, size_t second_size)
 {
+    YPI_HEAP_OWN;
     const char *path = t->child->job->channel;
     if (refused_to_forked(t, kind))
         return;
@@ -49,6 +51,7 @@ void ypi_child_send(const struct yp_case *t, enum ypi_message kind, const void *
 
 void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured *m)
 {
+    YPI_HEAP_OWN;
     size_t cpu = m->cpu != NULL ? m->count : 0;
     size_t total = m->count + cpu + m->share_count + m->slowed_count;
     double *all = ypi_calloc(total + 1, sizeof *all);
@@ -66,6 +69,7 @@ void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured 
 
 char *ypi_child_name_problem(struct yp_case *t, const char *what, const char *name)
 {
+    YPI_HEAP_OWN;
     struct ypi_text *names = &t->child->names;
     if (name == NULL || name[0] == '\0' || strlen(name) >= YPI_NAME_MAX ||
         strchr(name, '\n') != NULL)

@@ -1,4 +1,5 @@
 /* How a body fails, skips and leaves. */
+#include "base/heap/heap.h"
 #include "base/text/text.h"
 #include "harness/body/stack.h"
 #include "harness/body/state.h"
@@ -40,6 +41,7 @@ static void send_failure(const struct yp_case *t, enum ypi_cause cause, const ch
 static void fail_with(const struct yp_case *t, enum ypi_cause cause, const char *file, int line,
                       const char *condition, const char *format, va_list arguments)
 {
+    YPI_HEAP_OWN;
     struct ypi_text message = {0};
     if (condition != NULL)
         ypi_text_add(&message, "%s: ", condition);
@@ -66,6 +68,7 @@ void ypi_child_leave(const struct yp_case *t)
     }
     if (t->child->unwind != NULL) {
         t->child->unwound++;
+        ypi_child_heap_is(t, true); /* destructors are the case's own */
         t->child->unwind();
     }
     longjmp(t->child->leave, 1);
@@ -151,13 +154,19 @@ void ypi_got(struct yp_case *t, const char *file, int line, const char *call, co
         ypi_ok(t, file, line, call, status == YP_OK ? YP_INVALID : status);
 }
 
+static void send_skip(const struct yp_case *t, const char *format, va_list arguments)
+{
+    YPI_HEAP_OWN;
+    char *text = ypi_vformat(format, arguments);
+    ypi_child_send(t, YPI_MESSAGE_SKIP, text, strlen(text) + 1, NULL, 0);
+    free(text);
+}
+
 void yp_skip(struct yp_case *t, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    char *text = ypi_vformat(format, arguments);
+    send_skip(t, format, arguments);
     va_end(arguments);
-    ypi_child_send(t, YPI_MESSAGE_SKIP, text, strlen(text) + 1, NULL, 0);
-    free(text);
     ypi_child_leave(t);
 }

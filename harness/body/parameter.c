@@ -1,4 +1,5 @@
 /* What a body and a filter may ask of their case. */
+#include "base/heap/heap.h"
 #include "base/text/text.h"
 #include "harness/body/state.h"
 #include "harness/collect/collect.h"
@@ -8,6 +9,7 @@
 
 static void no_such_axis(const struct yp_case *t, const char *axis, const char *kind)
 {
+    YPI_HEAP_OWN;
     struct ypi_text known = {0};
     const char *names[YPI_MAX_SETTINGS];
     for (int i = 0; i < t->setting_count; i++) {

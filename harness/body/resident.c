@@ -63,8 +63,11 @@ void ypi_resident_begin(struct ypi_resident *r)
     r->files_before = r->files_peak = r->files = now.files;
 }
 
-void ypi_resident_return(struct ypi_resident *r)
+void ypi_child_framework_returns(struct yp_case *t)
 {
+    struct ypi_resident *r = &t->child->resident;
+    ypi_child_heap_is(t, false);
+    ypi_child_heap_pauses(t, false); /* a measurement that was left */
     if (r->depth == 0)
         end_stretch(r);
     r->depth = 1;
@@ -72,14 +75,18 @@ void ypi_resident_return(struct ypi_resident *r)
 
 void ypi_child_framework_begins(struct yp_case *t)
 {
-    if (t->child->resident.depth++ == 0)
-        end_stretch(&t->child->resident);
+    if (t->child->resident.depth++ != 0)
+        return;
+    ypi_child_heap_is(t, false);
+    end_stretch(&t->child->resident);
 }
 
 void ypi_child_framework_ends(struct yp_case *t)
 {
-    if (--t->child->resident.depth == 0)
-        begin_stretch(&t->child->resident);
+    if (--t->child->resident.depth != 0)
+        return;
+    begin_stretch(&t->child->resident);
+    ypi_child_heap_is(t, true);
 }
 
 uint64_t ypi_child_resident(const struct yp_case *t)

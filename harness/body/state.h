@@ -55,6 +55,7 @@ struct ypi_child {
     struct ypi_modes modes;       /* as they were then too */
     uint64_t resident_of_command; /* its peak; 0: there is no command */
     struct ypi_resident resident;
+    bool heap; /* is counted */
 };
 
 /* From now on a block of the accounted allocator that was written outside of fails the case when it
@@ -64,7 +65,14 @@ void ypi_child_watch_blocks(const struct yp_case *t);
 /* Begins to watch: until the first ypi_child_framework_ends() everything is the framework's. */
 void ypi_resident_begin(struct ypi_resident *r);
 /* A function of the test is over, or was left from wherever it was. */
-void ypi_resident_return(struct ypi_resident *r);
+void ypi_child_framework_returns(struct yp_case *t);
+
+/* Begins to count, as it is the last that the framework does before setup, or sends why not. */
+void ypi_child_open_heap(struct yp_case *t);
+/* From now on this thread's allocations are the case's own, or the framework's. */
+void ypi_child_heap_is(const struct yp_case *t, bool own);
+/* Ends counting. */
+void ypi_child_close_heap(const struct yp_case *t, struct ypi_memory *out);
 
 /* Gives back what yp_alloc() took. */
 void ypi_child_free_blocks(struct ypi_child *child);

@@ -1,5 +1,6 @@
 /* A case's directories: made here, removed by the runner. */
 #include "harness/message/tmp_path.h"
+#include "base/heap/heap.h"
 
 #include "harness/body/state.h"
 
@@ -11,6 +12,7 @@
 
 static const char *path_below(struct yp_case *t, enum ypi_tmp_place place, const char *parent)
 {
+    YPI_HEAP_OWN;
     const struct ypi_job *job = ypi_child_job(t);
     char **path = &t->child->tmp_paths[place];
     if (*path == NULL &&

@@ -63,7 +63,7 @@ static void on_thread_end(void *arg)
     static const char *const names[] = {"setup", "the body", "teardown"};
     const enum ypi_stage_name stage = t->child->stage;
     end_forked_child(t, stage);
-    ypi_resident_return(&t->child->resident);
+    ypi_child_framework_returns(t);
     ypi_child_fail(t, YPI_CAUSE_EXIT, NULL, 0, "%s ended the case's thread (pthread_exit)",
                    names[stage]);
     if (stage == YPI_STAGE_BODY)
@@ -92,7 +92,7 @@ static bool guarded(struct yp_case *t, enum ypi_stage_name stage,
         whole = true;
     }
     pthread_cleanup_pop(0);
-    ypi_resident_return(&t->child->resident);
+    ypi_child_framework_returns(t);
     ypi_stack_below(below);
     t->child->leaving_allowed = false;
     t->child->unwind = NULL;
@@ -209,7 +209,9 @@ static bool begin(struct yp_case *t)
     if (t->child->device != yp_device_cpu())
         t->child->series = ypi_series_open(t->child->device);
     /* Here, so that descriptors which the profiler opens and closes are its own affair. */
-    return ready && (!job->audit || open_audit(t));
+    ready = ready && (!job->audit || open_audit(t));
+    ypi_child_open_heap(t);
+    return ready;
 }
 
 /* What the body left of the process's means is too little to say what became of the case. */

@@ -1,6 +1,7 @@
 /* What is allowed in a declaration. */
 #include "harness/collect/internal.h"
 
+#include "base/heap/heap.h"
 #include "base/text/text.h"
 #include "device/cpu/binding.h"
 #include "harness/collect/tags.h"
@@ -206,6 +207,19 @@ static void check_problem(struct ypi_collecting *g, char *problem)
     free(problem);
 }
 
+static void check_heap(struct ypi_collecting *g)
+{
+    const struct yp_test *test = g->test;
+    if (!test->heap || test->relation.kind != YP_RELATION_NONE)
+        return;
+    if (test->fixture || test->command != NULL)
+        ypi_declaration_error(g, "%s has .heap: allowed in YP_TEST only",
+                              test->fixture ? "a fixture" : "a command");
+    else if (&ypi_heap == NULL)
+        ypi_declaration_error(g, ".heap needs the library yieldpoint-heap: link the program to it "
+                                 "(pkg-config --libs yieldpoint-heap)");
+}
+
 /* Of the run, which confines itself only when it begins. */
 static int processors(const struct ypi_options *o)
 {
@@ -243,6 +257,7 @@ bool ypi_declaration_is_right(struct ypi_collecting *g)
     check_parameters(g);
     ypi_check_budgets(g);
     check_devices(g);
+    check_heap(g);
     check_problem(g, ypi_relation_problem(g->test));
     check_problem(g, ypi_command_problem(g->test));
     check_problem(g, ypi_fixture_problem(g->test));

@@ -453,8 +453,7 @@ struct yp_budget ypi_store_budget(const cJSON *b)
                                .limit = ypi_real(b, "allowed")};
     if (*ypi_text_of(b, "name"))
         budget.name = ypi_text_of(b, "name");
-    if (strcmp(ypi_text_of(b, "memory"), "device") == 0)
-        budget.memory = YP_DEVICE;
+    (void)ypi_memory_of_name(&budget.memory, ypi_text_of(b, "memory"));
     if (*ypi_text_of(b, "required"))
         budget.required = ypi_text_of(b, "required");
     for (int counter = 0; counter < YP_COUNTERS; counter++)

@@ -132,6 +132,7 @@ struct yp_measurement *ypi_measure_begin(struct yp_case *t, struct yp_measure_op
     struct yp_measurement *m = open_measurement(t, &options);
     if (!m->untimed && !m->audited)
         open_instruments(m);
+    ypi_child_heap_pauses(t, !options.heap);
     ypi_child_framework_ends(t);
     return m;
 }
@@ -153,6 +154,7 @@ struct yp_measurement *ypi_serve_begin(struct yp_case *t, struct yp_serve_option
         m->counters = ypi_counters_open();
         m->growth = ypi_growth_open();
     }
+    ypi_child_heap_pauses(t, true);
     ypi_child_framework_ends(t);
     return m;
 }
@@ -208,6 +210,7 @@ bool ypi_measure_finish(struct yp_measurement *m, enum ypi_stop stop)
     yp_event_destroy(m->end);
     ypi_measured_clear(measured);
     free(m);
+    ypi_child_heap_pauses(t, false);
     ypi_child_framework_ends(t);
     return false;
 }

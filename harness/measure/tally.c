@@ -1,4 +1,5 @@
 /* What iterations did, added up by the body: an iteration's average, or a rate. */
+#include "base/heap/heap.h"
 #include "base/text/text.h"
 #include "harness/measure/measurement.h"
 
@@ -40,6 +41,7 @@ static struct ypi_tally *tally_of(struct yp_measurement *m, const char *name, bo
 
 static void add(struct yp_case *t, const char *function, const char *name, double amount, bool rate)
 {
+    YPI_HEAP_OWN;
     struct yp_measurement *m = *ypi_child_measurement(t);
     if (m == NULL)
         ypi_child_quit(t, YPI_CAUSE_USAGE, "%s '%s' outside yp_measure", function, name);

@@ -40,7 +40,7 @@ bool ypi_gradient_is_sound(const struct ypi_gradient *gradient)
 
 bool ypi_memory_is_sound(const struct ypi_memory *memory)
 {
-    return is_flag(&memory->has_device);
+    return is_flag(&memory->has_device) && is_flag(&memory->has_heap);
 }
 
 static bool bounds_are_sound(const struct ypi_measured *m)

@@ -59,7 +59,7 @@ static void get_hash(const struct ypi_stored_row *item, struct ypi_datum *out)
 
 static void get_memory(const struct ypi_stored_row *item, struct ypi_datum *out)
 {
-    ypi_datum_text(out, item->number == YP_DEVICE ? "device" : "host");
+    ypi_datum_text(out, ypi_memory_name((enum yp_memory_kind)item->number));
 }
 
 static void get_ceiling(const struct ypi_stored_row *item, struct ypi_datum *out)
@@ -96,9 +96,8 @@ static void get_budget_kind(const struct ypi_stored_row *item, struct ypi_datum 
 static void get_budget_memory(const struct ypi_stored_row *item, struct ypi_datum *out)
 {
     const struct yp_budget *b = budget_of(item);
-    ypi_datum_text(out, ypi_budget_kind(b->kind)->memory == NULL ? NULL
-                        : b->memory == YP_DEVICE                 ? "device"
-                                                                 : "host");
+    ypi_datum_text(out,
+                   ypi_budget_kind(b->kind)->memory == NULL ? NULL : ypi_memory_name(b->memory));
 }
 
 static void get_slack(const struct ypi_stored_row *item, struct ypi_datum *out)

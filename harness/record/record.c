@@ -143,7 +143,8 @@ static bool add_main_row(struct ypi_history *h, const char *id, const char *run_
     const struct ypi_stored_row item = {.row = result, .run = run_id, .owner = id};
     return ypi_row_insert(&h->statements, YPI_TABLE_RESULT, &item) &&
            (!result->has_memory || add_memory(h, id, YP_HOST, &m->host)) &&
-           (!result->has_memory || !m->has_device || add_memory(h, id, YP_DEVICE, &m->device));
+           (!result->has_memory || !m->has_device || add_memory(h, id, YP_DEVICE, &m->device)) &&
+           (!result->has_memory || !m->has_heap || add_memory(h, id, YP_HEAP, &m->heap));
 }
 
 /* A row for each element of an array, in its order. */

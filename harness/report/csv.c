@@ -203,7 +203,7 @@ static void add_verdict(struct rows *rows, struct ypi_verdict v)
     const struct yp_budget *b = v.budget;
     char detail[YPI_DETAIL_MAX];
     bool more = ypi_budget_detail(detail, b);
-    const char *of = b->name != NULL ? b->name : b->memory == YP_DEVICE ? "device" : "host";
+    const char *of = b->name != NULL ? b->name : ypi_memory_name(b->memory);
     char *name =
         ypi_format("%s %s%s%s", ypi_budget_kind_name(b->kind), of, more ? " " : "", detail);
     leave_out_exact(&v.low, &v.high);
@@ -250,6 +250,8 @@ static void add_rows(struct rows *rows)
         add_row(rows, "memory", "host peak", "B", YPI_TABLE_MEMORY, &r->memory.host);
     if (r->has_memory && r->memory.has_device)
         add_row(rows, "memory", "device peak", "B", YPI_TABLE_MEMORY, &r->memory.device);
+    if (r->has_memory && r->memory.has_heap)
+        add_row(rows, "memory", "heap peak", "B", YPI_TABLE_MEMORY, &r->memory.heap);
     add_series(rows);
     for (int i = 0; i < r->verdict_count; i++)
         add_verdict(rows, r->verdicts[i]);

@@ -146,6 +146,10 @@ static void memory(FILE *out, const struct ypi_memory *m)
     whole_number(out, "host memory", "resident peak bytes", m->resident_peak);
     if (m->has_device)
         whole_number(out, "device memory", "peak bytes", m->device.allocated_peak);
+    if (m->has_heap) {
+        whole_number(out, "heap memory", "peak bytes", m->heap.allocated_peak);
+        whole_number(out, "heap memory", "allocations", m->heap.allocations);
+    }
 }
 
 static void properties(FILE *out, const struct ypi_session *s, const struct ypi_result *r)

@@ -63,10 +63,13 @@ static const char *behind(const char *name, const char *what)
 
 static double memory_of(const struct ypi_result *r, const char *which, bool peak)
 {
-    const bool device = strcmp(which, "device") == 0;
-    if (!r->has_memory || (device && !r->memory.has_device))
+    const struct ypi_memory *all = &r->memory;
+    const struct yp_memory *m = strcmp(which, "device") == 0 ? &all->device
+                                : strcmp(which, "heap") == 0 ? &all->heap
+                                                             : &all->host;
+    if (!r->has_memory || (m == &all->device && !all->has_device) ||
+        (m == &all->heap && !all->has_heap))
         return NAN;
-    const struct yp_memory *m = device ? &r->memory.device : &r->memory.host;
     return (double)(peak ? m->allocated_peak : m->allocations);
 }
 

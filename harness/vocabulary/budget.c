@@ -74,6 +74,24 @@ bool ypi_budget_same(const struct yp_budget *a, const struct yp_budget *b)
            a->quantile == b->quantile && same_text(a->name, b->name);
 }
 
+static const char *const memories[] = {
+    [YP_HOST] = "host", [YP_DEVICE] = "device", [YP_HEAP] = "heap"};
+
+const char *ypi_memory_name(enum yp_memory_kind memory)
+{
+    return memories[memory];
+}
+
+bool ypi_memory_of_name(enum yp_memory_kind *out, const char *name)
+{
+    for (int i = YP_HOST; i <= YP_HEAP; i++)
+        if (strcmp(name, memories[i]) == 0) {
+            *out = (enum yp_memory_kind)i;
+            return true;
+        }
+    return false;
+}
+
 bool ypi_budget_is_speed(enum yp_budget_kind kind)
 {
     return ypi_budget_kind(kind)->speed;
@@ -117,8 +135,8 @@ void ypi_budget_text(char out[256], const struct yp_budget *budget, const char *
         snprintf(out, 256, "%s%.64s%s%s%s %s %s", k->before != NULL ? k->before : "", budget->name,
                  more ? " " : "", detail, k->of != NULL ? k->of : "", side, figure);
     else
-        snprintf(out, 256, "%s memory: %s %s %s", budget->memory == YP_HOST ? "host" : "device",
-                 side, figure, k->of);
+        snprintf(out, 256, "%s memory: %s %s %s", ypi_memory_name(budget->memory), side, figure,
+                 budget->memory == YP_HEAP && k->of_heap != NULL ? k->of_heap : k->of);
 }
 
 const char *ypi_budget_unit(const struct ypi_result *r, const struct yp_budget *budget)
@@ -250,6 +268,13 @@ static void judge_memory(const struct ypi_budget_kind *k, const struct ypi_resul
 {
     const struct ypi_memory *m = &r->memory;
     bool device = v->budget->memory == YP_DEVICE;
+    if (v->budget->memory == YP_HEAP) {
+        if (r->has_memory && m->has_heap)
+            k->memory(v, m, &m->heap);
+        else if (r->has_memory)
+            v->met = YPI_NOT_JUDGED;
+        return;
+    }
     if (r->has_memory && (!device || m->has_device))
         k->memory(v, m, device ? &m->device : &m->host);
     else if (r->has_memory && !ypi_on_accelerator(r->c))

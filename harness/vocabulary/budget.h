@@ -45,6 +45,10 @@ const struct yp_budget *ypi_budget_of(const struct yp_case *c, enum yp_budget_ki
                                       const char *name);
 
 const char *ypi_budget_kind_name(enum yp_budget_kind kind); /* "min rate", ... */
+const char *ypi_memory_name(enum yp_memory_kind memory);    /* "host", "device", "heap" */
+/* False: the text is none of these names. */
+bool ypi_memory_of_name(enum yp_memory_kind *out, const char *name);
+
 bool ypi_budget_is_speed(enum yp_budget_kind kind);
 bool ypi_budget_is_mark(enum yp_budget_kind kind); /* says something of others in a declaration */
 

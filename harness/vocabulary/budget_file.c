@@ -30,7 +30,7 @@ static const char *why_not(const struct ypi_budget_kind *k, enum yp_counter coun
 
 /* What stands behind the kind in a key. */
 static const char *const behind[] = {"with the name", "with the name and the counter",
-                                     "with host or device", "host"};
+                                     "with host, device or heap", "host"};
 
 static int behind_of(const struct ypi_budget_kind *k)
 {
@@ -101,7 +101,7 @@ char *ypi_budget_key(const struct yp_budget *b)
         return NULL;
     ypi_text_add(&key, "%s ", k->name);
     if (k->memory != NULL)
-        ypi_text_add(&key, "%s", b->memory == YP_DEVICE ? "device" : "host");
+        ypi_text_add(&key, "%s", ypi_memory_name(b->memory));
     else
         add_escaped(&key, b->name);
     if (k->detail == YPI_COUNTER)
@@ -133,10 +133,9 @@ char *ypi_budget_of_key(struct yp_budget *out, const char *key)
     struct yp_budget b = {.kind = k->kind, .limit = out->limit};
     rest += strspn(rest, " \t");
     size_t length = strlen(rest);
-    bool device = strcmp(rest, "device") == 0;
     bool right = known && length > 0;
     if (right && k->memory != NULL)
-        right = strcmp(rest, "host") == 0 || (device && !k->host_only);
+        right = ypi_memory_of_name(&b.memory, rest) && (b.memory == YP_HOST || !k->host_only);
     else if (right && k->detail == YPI_COUNTER)
         right = take_counter(&b, rest, &length);
     const char *why = known ? why_not(k, b.counter) : NULL;
@@ -147,9 +146,7 @@ char *ypi_budget_of_key(struct yp_budget *out, const char *key)
         free(all);
         return problem;
     }
-    if (k->memory != NULL)
-        b.memory = device ? YP_DEVICE : YP_HOST;
-    else
+    if (k->memory == NULL)
         b.name = ypi_key_name(rest, length);
     *out = b;
     return NULL;

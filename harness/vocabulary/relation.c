@@ -47,12 +47,12 @@ static const char *needless_option(const struct yp_test *t)
         const char *name;
         bool given;
     } options[] = {
-        {".cases", t->cases[0].name != NULL},    {".axes", t->axes[0].kind != YP_AXIS_NONE},
-        {".filter", t->filter != NULL},          {".timeout", t->timeout != 0},
-        {".fixtures", t->fixtures != NULL},      {".setup", t->setup != NULL},
-        {".teardown", t->teardown != NULL},      {".parallel", t->parallel},
-        {".command", t->command != NULL},        {".input", t->input != NULL},
-        {".environment", t->environment != NULL}};
+        {".cases", t->cases[0].name != NULL},     {".axes", t->axes[0].kind != YP_AXIS_NONE},
+        {".filter", t->filter != NULL},           {".timeout", t->timeout != 0},
+        {".fixtures", t->fixtures != NULL},       {".setup", t->setup != NULL},
+        {".teardown", t->teardown != NULL},       {".parallel", t->parallel},
+        {".command", t->command != NULL},         {".input", t->input != NULL},
+        {".environment", t->environment != NULL}, {".heap", t->heap}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (options[i].given)
             return options[i].name;

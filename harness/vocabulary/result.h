@@ -256,7 +256,13 @@ struct ypi_memory {
     struct yp_memory host;   /* as it was at the end of the case */
     struct yp_memory device; /* the accelerator's, if the case ran on one */
     bool has_device;
+    /* What the case requested of malloc and the like, in its own functions; `reserved` is the same.
+     * It is there where the test has .heap and nothing kept it from being counted. */
+    struct yp_memory heap;
+    bool has_heap;
     uint64_t leaked_bytes, leaked_blocks; /* of the host's */
+    uint64_t heap_leaked_bytes, heap_leaked_blocks;
+    uint64_t heap_leak_number, heap_leak_bytes; /* of the first: see struct ypi_heap_counts */
     /* Bytes of anonymous and shared memory, the framework's apart: just before setup, and the peak
      * since then. Of a command: of all its memory. */
     uint64_t resident_before, resident_peak;

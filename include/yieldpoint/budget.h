@@ -33,10 +33,10 @@ enum yp_budget_kind {
     YP_BUDGET_MAX_REGRESSION, /* how much worse than the baseline of this kind of machine; 0.25: a
                                  quarter */
     /* Exact: one run decides. */
-    YP_BUDGET_MAX_PEAK,        /* accounted bytes in use at once */
+    YP_BUDGET_MAX_PEAK,        /* bytes in use at once: accounted, or of the heap */
     YP_BUDGET_MAX_RESIDENT,    /* growth of own resident memory, bytes; confirmed like speed */
-    YP_BUDGET_MAX_LEAK,        /* accounted bytes not freed */
-    YP_BUDGET_MAX_ALLOCATIONS, /* number of accounted allocations */
+    YP_BUDGET_MAX_LEAK,        /* bytes not freed */
+    YP_BUDGET_MAX_ALLOCATIONS, /* number of allocations */
     YP_BUDGET_MAX_GROWTH,      /* of own resident memory over the samples, bytes an iteration */
     YP_BUDGET_MAX_COUNT,       /* of `counter`, an iteration */
     YP_BUDGET_MIN_VALUE,
@@ -133,13 +133,15 @@ struct yp_budgets;
  * (docs/budgets.md). Judged where this kind of machine has a baseline of the case. */
 #define yp_max_regression(name_, part_) \
     { .kind = YP_BUDGET_MAX_REGRESSION, .name = name_, .limit = (double)(part_) }
+/* Memory is YP_HOST, YP_DEVICE, or YP_HEAP in a test with .heap: what was requested of malloc and
+ * the like (docs/budgets.md). */
 #define yp_max_peak(memory_, bytes_) \
     { .kind = YP_BUDGET_MAX_PEAK, .memory = memory_, .limit = (double)(bytes_) }
 /* The growth of anonymous and shared memory of the case's process since before setup, without pages
  * of files and without the framework's own memory. */
 #define yp_max_resident(bytes_) \
     { .kind = YP_BUDGET_MAX_RESIDENT, .memory = YP_HOST, .limit = (double)(bytes_) }
-/* The default limit is 0 bytes. */
+/* The default limit is 0 bytes; the heap has none. */
 #define yp_max_leak(memory_, bytes_) \
     { .kind = YP_BUDGET_MAX_LEAK, .memory = memory_, .limit = (double)(bytes_) }
 #define yp_max_allocations(memory_, count_) \

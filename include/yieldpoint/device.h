@@ -49,8 +49,10 @@ enum yp_status yp_last_status(void);
 enum yp_status yp_set_error(enum yp_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The memory that a figure or a budget refers to. */
-enum yp_memory_kind { YP_HOST = 0, YP_DEVICE = 1 };
+/* The memory that a figure or a budget refers to: what yp_alloc and yp_device_alloc take of the
+ * host or a device; the heap is what malloc, new and the like take in a test with .heap (test.h).
+ */
+enum yp_memory_kind { YP_HOST = 0, YP_DEVICE = 1, YP_HEAP = 2 };
 
 struct yp_device;
 struct yp_stream;

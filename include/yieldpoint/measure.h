@@ -61,6 +61,10 @@ struct yp_measure_options {
                                the CPU */
     bool manual_time YPI_OR_ZERO; /* the body reports the time of each iteration by
                                      yp_iteration_time() */
+    bool heap YPI_OR_ZERO; /* in a test with .heap: what the block allocates counts too, in all of
+                              its iterations, so that their number must be fixed (.samples) where
+                              the figures are to be. Else nothing is counted there; that a block is
+                              freed there is noted, which takes some nanoseconds */
     /* Runs before every iteration, untimed; each iteration is then timed alone. */
     void (*reset)(void *arg) YPI_OR_ZERO;
     void *arg YPI_OR_ZERO; /* of reset */

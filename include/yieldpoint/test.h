@@ -150,6 +150,12 @@ struct yp_test {
     const char *xfail;                   /* reason */
     bool xfail_strict;                   /* passing despite .xfail is a failure */
     bool parallel;                       /* times nothing, so --jobs may run it beside others */
+    /* Counts malloc, calloc, realloc, aligned_alloc, free, new, delete and the like of setup, body
+     * and teardown, in all threads, for the budgets of YP_HEAP. The program is linked to the
+     * library yieldpoint-heap. What the framework takes for itself and yp_alloc are not of the
+     * heap, nor is a measured block without .heap of its own (measure.h). Under a sanitizer nothing
+     * is counted, and a note says so. */
+    bool heap;
     struct yp_budget budgets[YP_MAX_BUDGETS];
     /* Adds or replaces budgets of this case (yp_budget_add). Called at collection, once per case;
      * it may read what .filter may. */

@@ -1,4 +1,5 @@
 /* yp_expect_close: compared here, in pieces where an array lies on a device. */
+#include "base/heap/heap.h"
 #include "base/numbers/close.h"
 #include "base/text/text.h"
 #include "harness/body/child.h"
@@ -155,6 +156,7 @@ static void refuse_wrong(const struct yp_case *t, const struct yp_close *c)
 
 bool ypi_expect_close(struct yp_case *t, const char *file, int line, struct yp_close check)
 {
+    YPI_HEAP_OWN;
     refuse_wrong(t, &check);
     if (check.want_number == 0)
         check.want_number = check.number;

@@ -1,4 +1,5 @@
 /* A vector-Jacobian product against differences; nothing here knows a running case. */
+#include "base/heap/heap.h"
 #include "harness/body/accuracy/difference.h"
 #include "harness/body/accuracy/tensors.h"
 
@@ -179,6 +180,8 @@ enum yp_status ypi_gradient_error(const struct yp_gradient *gradient, uint64_t s
     work.tensors = gradient->n_tensors > 0 ? gradient->tensors : &work.whole;
     work.count = gradient->n_tensors > 0 ? gradient->n_tensors : 1;
 
+    /* The caller's functions, which are called in between, count as its own. */
+    int *inside = ypi_heap_enter();
     bool countable = n <= SIZE_MAX / 64 && m <= SIZE_MAX / 64;
     /* Arrays in a row, guards in front of each and behind the last. */
     double *input_arrays =
@@ -200,11 +203,14 @@ enum yp_status ypi_gradient_error(const struct yp_gradient *gradient, uint64_t s
         work.y_plus = work.y + m + YPI_GUARD;
         work.y_minus = work.y_plus + m + YPI_GUARD;
         work.c = work.y_minus + m + YPI_GUARD;
+        ypi_heap_leave(&inside);
         status = run_check(&work);
+        inside = ypi_heap_enter();
     }
     free(input_arrays);
     free(output_arrays);
     free(work.depends);
     free(work.moves);
+    ypi_heap_leave(&inside);
     return status;
 }

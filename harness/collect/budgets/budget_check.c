@@ -42,6 +42,13 @@ char *ypi_budget_problem(const struct yp_test *test, const struct yp_budget *b)
     if (test->command != NULL && k->inside)
         return ypi_format("(%s) is of what goes on inside a process: a command's cannot be seen",
                           k->name);
+    if (k->memory != NULL && ((int)b->memory < YP_HOST || b->memory > YP_HEAP))
+        return ypi_format("is of memory %d: allowed are those of enum yp_memory_kind",
+                          (int)b->memory);
+    if (k->memory != NULL && b->memory == YP_HEAP && k->host_only)
+        return ypi_format("(%s) is of the heap: allowed is YP_HOST", k->name);
+    if (k->memory != NULL && b->memory == YP_HEAP && !test->heap)
+        return ypi_format("(%s) is of the heap: the test needs .heap = true", k->name);
     if (k->speed && test->parallel)
         return ypi_strdup("is one of speed, but .parallel says that nothing is timed");
     return NULL;

@@ -30,7 +30,7 @@ struct ypi_budget_kind {
     bool of_ceiling;  /* compared with the machine's own, so that it may stand in a file */
     bool any_sign;    /* of its limit; else from 0 */
     bool inside;      /* of what goes on inside of a process, so not of a command */
-    bool host_only;   /* of memory: no device has it */
+    bool host_only;   /* of memory: neither a device nor the heap has it */
     bool ordinal;     /* limit and figure are places in a list: they have no ratio */
     bool relative;    /* to what this kind of machine reached before: they have none either */
     enum ypi_budget_detail detail;
@@ -40,6 +40,7 @@ struct ypi_budget_kind {
     /* Words: "BEFORE name DETAIL OF at most FIGURE", of memory "host memory: at most FIGURE OF",
      * or "PHRASE FIGURE". */
     const char *before, *of, *phrase;
+    const char *of_heap;   /* in place of `of`; NULL: that */
     const char *undecided; /* instead of "too noisy, " */
     /* A figure: by a function, else as a rate or a value with the unit of the measurement or value,
      * or this one. */

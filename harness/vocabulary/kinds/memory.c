@@ -33,7 +33,10 @@ static void resident(struct ypi_verdict *v, const struct ypi_memory *all,
 
 static void leak(struct ypi_verdict *v, const struct ypi_memory *all, const struct yp_memory *of)
 {
-    ypi_verdict_exact(v, (double)(of == &all->device ? of->allocated : all->leaked_bytes));
+    const uint64_t left = of == &all->device ? of->allocated
+                          : of == &all->heap ? all->heap_leaked_bytes
+                                             : all->leaked_bytes;
+    ypi_verdict_exact(v, (double)left);
 }
 
 static void allocations(struct ypi_verdict *v, const struct ypi_memory *all,
@@ -52,7 +55,7 @@ static void growth(struct ypi_verdict *v, const struct ypi_measured *m)
 
 /* clang-format off */
 const struct ypi_budget_kind ypi_memory_kinds[] = {
-    {YP_BUDGET_MAX_PEAK, "max peak", .of = "accounted at once", .figure = ypi_format_bytes, .memory = peak},
+    {YP_BUDGET_MAX_PEAK, "max peak", .of = "accounted at once", .of_heap = "at once", .figure = ypi_format_bytes, .memory = peak},
     {YP_BUDGET_MAX_RESIDENT, "max resident", .of = "resident growth", .figure = ypi_format_bytes, .memory = resident,
      .host_only = true, .confirmed = true, .undecided = "cannot say, ",
      .unjudged = YPI_WHEN_COUNTING | YPI_WHEN_SANITIZED},

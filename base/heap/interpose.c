@@ -1,0 +1,509 @@
+/* malloc, free and all the others, in the place of the C library's or of another allocator's, which
+ * they call.
+ *
+ * All of them are weak: where the program has an allocator of its own, or an operator new, that one
+ * stands, and ypi_heap.problem() says so. Nothing here calls what may allocate, apart from dlsym.
+ */
+#include "base/heap/table.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <link.h>
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#define VISIBLE __attribute__((weak, visibility("default"), noinline))
+/* Static storage of the program, reached without a call. */
+#define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
+#define CALLER ((uintptr_t)__builtin_return_address(0))
+
+/* -- the next definitions ------------------------------------------------------------------- */
+
+static struct {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void (*free)(void *);
+    void *(*memalign)(size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void *(*valloc)(size_t);
+    void *(*pvalloc)(size_t);
+} next;
+
+/* What dlsym() itself asks for while it looks for malloc. Never given back. */
+static _Alignas(16) char early[1 << 16];
+static _Atomic size_t early_used;
+
+static void *take_early(size_t bytes)
+{
+    const size_t rounded = (bytes + 15) / 16 * 16;
+    const size_t at = rounded >= bytes && rounded <= sizeof early
+                          ? atomic_fetch_add(&early_used, rounded)
+                          : sizeof early;
+    if (at + rounded > sizeof early) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return early + at;
+}
+
+static bool is_early(const void *block)
+{
+    return (const char *)block >= early && (const char *)block < early + sizeof early;
+}
+
+/* Two threads may come here: both find the same. `malloc` is the one that is looked at. */
+static bool resolve(void)
+{
+    static OF_THREAD bool looking;
+    if (looking)
+        return false;
+    looking = true;
+#define NEXT(name) *(void **)&next.name = dlsym(RTLD_NEXT, #name)
+    NEXT(calloc);
+    NEXT(realloc);
+    NEXT(free);
+    NEXT(memalign);
+    NEXT(aligned_alloc);
+    NEXT(posix_memalign);
+    NEXT(valloc);
+    NEXT(pvalloc);
+    void *found = dlsym(RTLD_NEXT, "malloc");
+#undef NEXT
+    *(void **)&next.malloc = found;
+    looking = false;
+    return found != NULL;
+}
+
+static inline bool ready(void)
+{
+    return next.malloc != NULL || resolve();
+}
+
+__attribute__((constructor(101))) static void resolve_first(void)
+{
+    (void)ready();
+}
+
+/* -- counting ------------------------------------------------------------------------------- */
+
+static _Atomic int state; /* enum ypi_heap_state */
+static int (*refuse_one)(void);
+static uint64_t watched;
+static uintptr_t linker_from, linker_to;
+static uintptr_t frames[YPI_HEAP_FRAMES];
+static _Atomic int frame_count;
+static _Atomic uint64_t refused, thread_count;
+
+static OF_THREAD int inside;
+static OF_THREAD uint64_t number; /* of this thread's last allocation */
+
+enum { THREAD_SHIFT = 40 };
+
+static inline enum ypi_heap_state now(void)
+{
+    return (enum ypi_heap_state)atomic_load_explicit(&state, memory_order_relaxed);
+}
+
+static inline bool counts(void)
+{
+    return now() == YPI_HEAP_ON && inside == 0;
+}
+
+static bool is_refused(void)
+{
+    inside++;
+    const bool yes = refuse_one != NULL && refuse_one();
+    inside--;
+    if (!yes)
+        return false;
+    atomic_fetch_add(&refused, 1);
+    errno = ENOMEM;
+    return true;
+}
+
+/* What the unwinder takes for itself is nobody's. */
+__attribute__((noinline)) static void keep_stack(void)
+{
+    const int error = errno;
+    inside++;
+    void *seen[YPI_HEAP_FRAMES + 2];
+    const int count = backtrace(seen, YPI_HEAP_FRAMES + 2);
+    for (int i = 2; i < count; i++) /* without this function and the one that was called */
+        frames[i - 2] = (uintptr_t)seen[i];
+    atomic_store(&frame_count, count > 2 ? count - 2 : 0);
+    inside--;
+    errno = error;
+}
+
+static inline void note(void *block, size_t bytes, uintptr_t caller)
+{
+    if (number == 0)
+        number = atomic_fetch_add(&thread_count, 1) << THREAD_SHIFT;
+    const struct ypi_heap_block made = {.address = (uintptr_t)block,
+                                        .bytes = bytes & (UINT64_MAX >> 1),
+                                        .linker = caller >= linker_from && caller < linker_to,
+                                        .number = ++number,
+                                        .caller = caller};
+    ypi_heap_table_add(&made, true);
+}
+
+/* In a macro, so that the stack that is kept begins at the function that was called. */
+#define NOTED(block, bytes, caller) \
+    do { \
+        if ((block) != NULL) { \
+            note(block, bytes, caller); \
+            if (watched != 0 && number == watched) \
+                keep_stack(); \
+        } \
+    } while (0)
+
+/* -- the functions of C --------------------------------------------------------------------- */
+
+static inline bool refuses(bool counted)
+{
+    return counted && refuse_one != NULL && is_refused();
+}
+
+static inline __attribute__((always_inline)) void *take(size_t bytes, uintptr_t caller)
+{
+    if (__builtin_expect(!ready(), 0))
+        return take_early(bytes);
+    const bool counted = counts();
+    if (refuses(counted))
+        return NULL;
+    void *block = next.malloc(bytes);
+    if (counted)
+        NOTED(block, bytes, caller);
+    return block;
+}
+
+static inline void give(void *block)
+{
+    struct ypi_heap_block was;
+    if (block == NULL || __builtin_expect(is_early(block), 0) || !ready())
+        return;
+    if (now() != YPI_HEAP_OFF)
+        ypi_heap_table_take((uintptr_t)block, true, &was);
+    next.free(block);
+}
+
+static inline __attribute__((always_inline)) void *take_aligned(size_t alignment, size_t bytes,
+                                                                uintptr_t caller)
+{
+    const bool counted = ready() && counts();
+    if (next.memalign == NULL || refuses(counted))
+        return NULL;
+    void *block = next.memalign(alignment, bytes);
+    if (counted)
+        NOTED(block, bytes, caller);
+    return block;
+}
+
+VISIBLE void *malloc(size_t bytes)
+{
+    return take(bytes, CALLER);
+}
+
+VISIBLE void *calloc(size_t count, size_t each)
+{
+    if (__builtin_expect(!ready(), 0)) /* zero: nothing is used twice there */
+        return each != 0 && count > SIZE_MAX / each ? NULL : take_early(count * each);
+    const bool counted = counts();
+    if (refuses(counted))
+        return NULL;
+    void *block = next.calloc(count, each);
+    if (counted)
+        NOTED(block, count * each, CALLER);
+    return block;
+}
+
+VISIBLE void free(void *block)
+{
+    give(block);
+}
+
+/* The block is taken out before, since another thread may get its address as soon as it is free. */
+VISIBLE void *realloc(void *block, size_t bytes)
+{
+    struct ypi_heap_block was = {0};
+    if (block == NULL)
+        return take(bytes, CALLER);
+    if (is_early(block)) {
+        const size_t left = (size_t)(early + sizeof early - (char *)block);
+        void *moved = take(bytes, CALLER);
+        return moved != NULL ? memcpy(moved, block, bytes < left ? bytes : left) : NULL;
+    }
+    if (!ready())
+        return NULL;
+    const bool counted = counts();
+    if (refuses(counted && bytes > 0))
+        return NULL;
+    const bool known =
+        now() != YPI_HEAP_OFF && ypi_heap_table_take((uintptr_t)block, counted || bytes == 0, &was);
+    void *moved = next.realloc(block, bytes);
+    if (moved == NULL && bytes > 0 && known) {
+        ypi_heap_table_restore(&was, counted);
+    } else if (counted) {
+        NOTED(moved, bytes, CALLER);
+    } else if (known && moved != NULL) {
+        was.address = (uintptr_t)moved;
+        was.bytes = bytes & (UINT64_MAX >> 1);
+        ypi_heap_table_add(&was, false);
+    }
+    return moved;
+}
+
+VISIBLE void *reallocarray(void *block, size_t count, size_t each)
+{
+    if (each != 0 && count > SIZE_MAX / each) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return realloc(block, count * each);
+}
+
+VISIBLE void *memalign(size_t alignment, size_t bytes)
+{
+    return take_aligned(alignment, bytes, CALLER);
+}
+
+VISIBLE void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    const bool counted = ready() && counts();
+    if (next.aligned_alloc == NULL || refuses(counted))
+        return NULL;
+    void *block = next.aligned_alloc(alignment, bytes);
+    if (counted)
+        NOTED(block, bytes, CALLER);
+    return block;
+}
+
+VISIBLE int posix_memalign(void **out, size_t alignment, size_t bytes)
+{
+    const int error = errno;
+    const bool counted = ready() && counts();
+    if (next.posix_memalign == NULL || refuses(counted)) {
+        errno = error;
+        return ENOMEM;
+    }
+    void *block = NULL;
+    const int failed = next.posix_memalign(&block, alignment, bytes);
+    if (failed != 0)
+        return failed;
+    *out = block;
+    if (counted)
+        NOTED(block, bytes, CALLER);
+    return 0;
+}
+
+VISIBLE void *valloc(size_t bytes)
+{
+    return take_aligned((size_t)sysconf(_SC_PAGESIZE), bytes, CALLER);
+}
+
+VISIBLE void *pvalloc(size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t whole = bytes == 0 ? page : (bytes + page - 1) / page * page;
+    return whole >= bytes ? take_aligned(page, whole, CALLER) : NULL;
+}
+
+/* -- the operators of C++ ------------------------------------------------------------------- */
+
+/* Allocators that bring operators of their own do not call malloc for them, so that all of them go
+ * through the functions above. */
+
+typedef void new_handler(void);
+
+static void *of_cpp(const char *name)
+{
+    void *found = dlsym(RTLD_DEFAULT, name);
+    void *library = found == NULL ? dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    return library != NULL ? dlsym(library, name) : found;
+}
+
+/* As the standard has it: the handler, if there is one, and once more, else std::bad_alloc. A
+ * refused request that is asked again is another request. */
+static void no_memory(void)
+{
+    new_handler *(*handler_of)(void) = NULL;
+    void (*throw_it)(void) = NULL;
+    inside++;
+    *(void **)&handler_of = of_cpp("_ZSt15get_new_handlerv");
+    *(void **)&throw_it = of_cpp("_ZSt17__throw_bad_allocv");
+    inside--;
+    new_handler *handler = handler_of != NULL ? handler_of() : NULL;
+    if (handler != NULL)
+        handler();
+    else if (throw_it != NULL)
+        throw_it();
+    else
+        abort();
+}
+
+static inline __attribute__((always_inline)) void *new_of(size_t bytes, size_t alignment,
+                                                          uintptr_t caller)
+{
+    const size_t least = bytes > 0 ? bytes : 1;
+    for (;;) {
+        void *block = alignment > 0 ? take_aligned(alignment, least, caller) : take(least, caller);
+        if (block != NULL)
+            return block;
+        no_memory();
+    }
+}
+
+/* A handler, which may throw, is not called: C has no means to catch that. */
+static inline __attribute__((always_inline)) void *new_or_null(size_t bytes, size_t alignment,
+                                                               uintptr_t caller)
+{
+    const size_t least = bytes > 0 ? bytes : 1;
+    return alignment > 0 ? take_aligned(alignment, least, caller) : take(least, caller);
+}
+
+#define OPERATOR(name, symbol, parameters, ...) \
+    VISIBLE void *name parameters __asm__(symbol); \
+    void *name parameters \
+    { \
+        return __VA_ARGS__; \
+    }
+#define DELETE(name, symbol, parameters) \
+    VISIBLE void name parameters __asm__(symbol); \
+    void name parameters \
+    { \
+        give(block); \
+    }
+
+/* clang-format off */
+OPERATOR(new_one, "_Znwm", (size_t n), new_of(n, 0, CALLER))
+OPERATOR(new_many, "_Znam", (size_t n), new_of(n, 0, CALLER))
+OPERATOR(new_one_aligned, "_ZnwmSt11align_val_t", (size_t n, size_t a), new_of(n, a, CALLER))
+OPERATOR(new_many_aligned, "_ZnamSt11align_val_t", (size_t n, size_t a), new_of(n, a, CALLER))
+OPERATOR(new_one_or_null, "_ZnwmRKSt9nothrow_t", (size_t n, const void *tag), (void)tag, new_or_null(n, 0, CALLER))
+OPERATOR(new_many_or_null, "_ZnamRKSt9nothrow_t", (size_t n, const void *tag), (void)tag, new_or_null(n, 0, CALLER))
+OPERATOR(new_one_aligned_or_null, "_ZnwmSt11align_val_tRKSt9nothrow_t", (size_t n, size_t a, const void *tag),
+         (void)tag, new_or_null(n, a, CALLER))
+OPERATOR(new_many_aligned_or_null, "_ZnamSt11align_val_tRKSt9nothrow_t", (size_t n, size_t a, const void *tag),
+         (void)tag, new_or_null(n, a, CALLER))
+/* clang-format on */
+
+#define UNUSED __attribute__((unused))
+DELETE(delete_one, "_ZdlPv", (void *block))
+DELETE(delete_many, "_ZdaPv", (void *block))
+DELETE(delete_one_sized, "_ZdlPvm", (void *block, UNUSED size_t n))
+DELETE(delete_many_sized, "_ZdaPvm", (void *block, UNUSED size_t n))
+DELETE(delete_one_aligned, "_ZdlPvSt11align_val_t", (void *block, UNUSED size_t a))
+DELETE(delete_many_aligned, "_ZdaPvSt11align_val_t", (void *block, UNUSED size_t a))
+DELETE(delete_one_sized_aligned, "_ZdlPvmSt11align_val_t",
+       (void *block, UNUSED size_t n, UNUSED size_t a))
+DELETE(delete_many_sized_aligned, "_ZdaPvmSt11align_val_t",
+       (void *block, UNUSED size_t n, UNUSED size_t a))
+DELETE(delete_one_nothrow, "_ZdlPvRKSt9nothrow_t", (void *block, UNUSED const void *tag))
+DELETE(delete_many_nothrow, "_ZdaPvRKSt9nothrow_t", (void *block, UNUSED const void *tag))
+DELETE(delete_one_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+       (void *block, UNUSED size_t a, UNUSED const void *tag))
+DELETE(delete_many_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+       (void *block, UNUSED size_t a, UNUSED const void *tag))
+
+/* -- what the framework asks ---------------------------------------------------------------- */
+
+/* Present in a program built with a sanitizer that has an allocator of its own. */
+extern void __asan_init(void) __attribute__((weak));
+extern void __tsan_init(void) __attribute__((weak));
+extern void __msan_init(void) __attribute__((weak));
+extern void __lsan_init(void) __attribute__((weak));
+
+static const char *sanitizer(void)
+{
+    return __asan_init != NULL   ? "AddressSanitizer"
+           : __tsan_init != NULL ? "ThreadSanitizer"
+           : __msan_init != NULL ? "MemorySanitizer"
+           : __lsan_init != NULL ? "LeakSanitizer"
+                                 : NULL;
+}
+
+static const char *problem(void)
+{
+    /* By the name, as other libraries find it. */
+    void *seen = dlsym(RTLD_DEFAULT, "malloc");
+    Dl_info its, own;
+    if (dladdr(seen, &its) == 0 || dladdr(&ypi_heap, &own) == 0 || its.dli_fbase != own.dli_fbase)
+        return "another library's malloc comes before that of yieldpoint-heap";
+    const int before = inside;
+    const enum ypi_heap_state was = now();
+    struct ypi_heap_counts counted;
+    ypi_heap_table_begin();
+    inside = 0;
+    atomic_store(&state, YPI_HEAP_ON);
+    void *volatile block = malloc(1);
+    atomic_store(&state, was);
+    inside = before;
+    ypi_heap_table_read(&counted);
+    free(block);
+    return counted.allocations == 1 ? NULL : "the program has a malloc of its own";
+}
+
+static void find_linker(void)
+{
+    const uintptr_t base = getauxval(AT_BASE);
+    linker_from = linker_to = base;
+    if (base == 0) /* it was started by its name */
+        return;
+    const ElfW(Ehdr) *head = (const ElfW(Ehdr) *)base;
+    const ElfW(Phdr) *segments = (const ElfW(Phdr) *)(base + head->e_phoff);
+    for (int i = 0; i < head->e_phnum; i++)
+        if (segments[i].p_type == PT_LOAD &&
+            base + segments[i].p_vaddr + segments[i].p_memsz > linker_to)
+            linker_to = base + segments[i].p_vaddr + segments[i].p_memsz;
+}
+
+static void begin(int (*refuse)(void), uint64_t watch)
+{
+    atomic_store(&state, YPI_HEAP_OFF);
+    if (watch != 0) { /* what the unwinder loads, it loads here */
+        void *one[1];
+        backtrace(one, 1);
+    }
+    find_linker();
+    ypi_heap_table_begin();
+    refuse_one = refuse;
+    watched = watch;
+    number = 0;
+    atomic_store(&thread_count, 0);
+    atomic_store(&refused, 0);
+    atomic_store(&frame_count, 0);
+    atomic_store(&state, YPI_HEAP_PAUSED);
+}
+
+static void set(enum ypi_heap_state to)
+{
+    atomic_store(&state, to);
+}
+
+static int *inside_of(void)
+{
+    return &inside;
+}
+
+static void read_counts(struct ypi_heap_counts *out)
+{
+    ypi_heap_table_read(out);
+    out->refused = atomic_load(&refused);
+    out->frame_count = atomic_load(&frame_count);
+    memcpy(out->frames, frames, sizeof frames);
+}
+
+__attribute__((visibility("default"))) const struct ypi_heap ypi_heap = {.sanitizer = sanitizer,
+                                                                         .problem = problem,
+                                                                         .begin = begin,
+                                                                         .set = set,
+                                                                         .inside = inside_of,
+                                                                         .read = read_counts};

@@ -1,0 +1,17 @@
+/* heap_plain NAME: runs that program of heap_programs.h; NAME none: nothing. */
+#include "heap_programs.h"
+
+int main(int argc, char **argv)
+{
+    const struct {
+        const char *name;
+        void (*run)();
+    } programs[] = {{"lists", lists},     {"strings", strings},       {"aligned", aligned},
+                    {"threads", threads}, {"containers", containers}, {"none", [] {}}};
+    for (const auto &p : programs)
+        if (argc == 2 && strcmp(argv[1], p.name) == 0) {
+            p.run();
+            return 0;
+        }
+    return 4;
+}
