@@ -1,6 +1,6 @@
 /* Allocations of bodies, by malloc and by the operators of C++: those of heap_programs.h, whose
  * totals Valgrind knows, and small ones whose figures are known. */
-#include "heap_programs.h"
+#include "tests/usage/suites/heap_programs.h"
 
 #include <yieldpoint/yieldpoint.h>
 

@@ -1,5 +1,7 @@
 /* heap_plain NAME: runs that program of heap_programs.h; NAME none: nothing. */
-#include "heap_programs.h"
+#include "tests/usage/suites/heap_programs.h"
+
+static thread_local volatile int of_thread = 1;
 
 int main(int argc, char **argv)
 {
@@ -13,5 +15,5 @@ int main(int argc, char **argv)
             p.run();
             return 0;
         }
-    return 4;
+    return 4 * of_thread;
 }
