@@ -52,3 +52,17 @@ uint64_t yp_hash_f32(uint64_t first, const float *values, size_t count)
 #endif
     return hash_baseline(first, values, count);
 }
+
+/* A word has as many bits as the mix, so that its index is mixed before the two meet. */
+uint64_t yp_hash_bytes(uint64_t first, const void *data, size_t bytes)
+{
+    const unsigned char *at = data;
+    uint64_t sum = bytes * YPI_GOLDEN;
+    for (size_t done = 0; done < bytes; done += sizeof(uint64_t), first++) {
+        const size_t left = bytes - done;
+        uint64_t word = 0;
+        memcpy(&word, at + done, left < sizeof word ? left : sizeof word);
+        sum += ypi_mix64(word ^ ypi_mix64((first + 1) * YPI_GOLDEN));
+    }
+    return sum;
+}

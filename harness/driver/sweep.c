@@ -51,6 +51,13 @@ void ypi_failed_allocation(struct ypi_result *whole, const struct ypi_result *r)
         what = "it left accounted memory behind";
         cause = YPI_CAUSE_LEAK;
     }
+    for (int i = 0; !bad && i < r->verdict_count; i++)
+        if (r->verdicts[i].budget->kind == YP_BUDGET_MAX_LEAK &&
+            r->verdicts[i].budget->memory == YP_HEAP && r->verdicts[i].met == YPI_NOT_MET) {
+            bad = true;
+            what = "it left memory of the heap behind";
+            cause = YPI_CAUSE_LEAK;
+        }
     count(whole, "allocations refused");
     if (!bad)
         count(whole, r->failure_count > 0 ? "ended with a failure" : "found another way");

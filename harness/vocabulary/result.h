@@ -349,10 +349,11 @@ struct ypi_result {
     uint64_t output_bytes;
 };
 
-/* Requests for memory that were granted, of the host and the device. */
+/* Requests for memory that were granted, of the host, the device and the heap. */
 static inline uint64_t ypi_allocations(const struct ypi_memory *m)
 {
-    return m->host.allocations + (m->has_device ? m->device.allocations : 0);
+    return m->host.allocations + (m->has_device ? m->device.allocations : 0) +
+           (m->has_heap ? m->heap.allocations : 0);
 }
 
 /* Adds a failure; the message is formatted. `file` NULL: no place in the source. */

@@ -89,6 +89,11 @@ void yp_data_hash(struct yp_case *t, uint64_t hash);
 /* The sum over i of a mix of (first + i, bits of values[i]), modulo 2^64. Hashes of disjoint ranges
  * add up to the hash of the whole in any order, so threads may hash tiles. */
 uint64_t yp_hash_f32(uint64_t first, const float *values, size_t count);
+/* The same for any data: the sum over i of a mix of (first + i, word i), plus a multiple of
+ * `bytes`. A word is eight bytes of `data`, the first of them the lowest, and zeros behind the
+ * last. Threads may hash tiles too: `first` counts words, and every tile but the last has whole
+ * ones. */
+uint64_t yp_hash_bytes(uint64_t first, const void *data, size_t bytes);
 
 /* -- behind the macros -------------------------------------------------------------------- */
 

@@ -75,6 +75,19 @@ def check_failures(tap, program, history):
               "at most 10 B left behind: 70 B" in leak[0]["message"], "a leak is one", leak)
 
 
+def check_refusals(tap, program, history):
+    done = run(program, "--history", history, "--fail-allocation", "each", FILE + "sound", FILE + "loses")
+    found = results(history)
+    values = rows(history, "SELECT v.name, v.value FROM value AS v JOIN result AS r ON v.result_id = r.id WHERE"
+                           " r.case_id = ? AND v.name = 'allocations refused'", FILE + "sound")
+    tap.check(found[FILE + "sound"] and [v["value"] for v in values] == [4], "each request is refused once, yp_alloc's too",
+              f"{values}\n{done}")
+    tap.check(done.code == 1 and "with allocation 2 refused (--fail-allocation=2): it left memory of the heap behind" in
+              done.out and "1 failed, 1 passed" in done.out, "what a refusal leaves behind is named", done)
+    done = run(program, "--history", history, "--fail-allocation", "2", FILE + "loses")
+    tap.check(done.code == 1 and "at most 0 B left behind: 10 B" in done.out, "and is found again by its number", done)
+
+
 def check_allocators(tap, program, history):
     """Those that this machine has."""
     for name in ("jemalloc", "mimalloc", "tcmalloc", "tcmalloc_minimal"):
@@ -113,6 +126,7 @@ def main():
             return
         check_figures(tap, program, history)
         check_failures(tap, program, history)
+        check_refusals(tap, program, os.path.join(folder, "refusals.db"))
         check_valgrind(tap, program, plain, history)
         CONTAINED.update({name: figures(history, name) for name in ("aligned", "containers")})
         check_allocators(tap, program, history)

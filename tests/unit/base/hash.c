@@ -3,9 +3,12 @@
 
 /* The versions that the processor here would not choose are tested too. */
 #define yp_hash_f32 included_hash_f32
+#define yp_hash_bytes included_hash_bytes
 #include "base/numbers/hash.c"
 #undef yp_hash_f32
+#undef yp_hash_bytes
 uint64_t yp_hash_f32(uint64_t first, const float *values, size_t count);
+uint64_t yp_hash_bytes(uint64_t first, const void *data, size_t bytes);
 
 enum { COUNT = 5000 };
 
@@ -63,4 +66,44 @@ Test(hash, every_version_gives_the_same_sum)
                 cr_expect_eq(hash_avx512(first, data + offset, counts[i]), expected);
 #endif
         }
+}
+
+static uint64_t mixed(uint64_t z)
+{
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
+    return z ^ z >> 31;
+}
+
+/* The definition, byte by byte. */
+static uint64_t bytes_by_definition(uint64_t first, const unsigned char *data, size_t bytes)
+{
+    uint64_t sum = bytes * 0x9e3779b97f4a7c15ULL;
+    uint64_t word = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        word |= (uint64_t)data[i] << 8 * (i % 8);
+        if (i % 8 != 7 && i + 1 < bytes)
+            continue;
+        sum += mixed(word ^ mixed((first + i / 8 + 1) * 0x9e3779b97f4a7c15ULL));
+        word = 0;
+    }
+    return sum;
+}
+
+Test(hash, bytes)
+{
+    const unsigned char *data = (const unsigned char *)values();
+    cr_expect_eq(yp_hash_bytes(0, "yieldpoint", 10), UINT64_C(0x7afbcf8910ff1d60), "%#lx",
+                 (unsigned long)yp_hash_bytes(0, "yieldpoint", 10));
+    for (size_t bytes = 0; bytes < 100; bytes++) {
+        const uint64_t whole = yp_hash_bytes(3, data + 1, bytes);
+        cr_expect_eq(whole, bytes_by_definition(3, data + 1, bytes));
+        for (size_t tile = 0; tile <= bytes; tile += 8)
+            cr_expect_eq(yp_hash_bytes(3, data + 1, tile) +
+                             yp_hash_bytes(3 + tile / 8, data + 1 + tile, bytes - tile),
+                         whole, "tiles add up");
+    }
+    cr_expect_neq(yp_hash_bytes(0, "a", 2), yp_hash_bytes(0, "a", 1), "zeros at the end count");
+    cr_expect_neq(yp_hash_bytes(0, "aaaaaaaabbbbbbbb", 16),
+                  yp_hash_bytes(0, "bbbbbbbbaaaaaaaa", 16), "the order counts");
 }

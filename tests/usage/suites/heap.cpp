@@ -67,6 +67,35 @@ YP_TEST(heap, leaks, .heap = true, .budgets = YP_BUDGETS(yp_max_leak(YP_HEAP, 10
     lose(40);
 }
 
+/* Whose requests are refused: the third way out of `loses` forgets the first block. */
+static void two(bool loses)
+{
+    char *first = static_cast<char *>(malloc(10));
+    if (first == nullptr)
+        return;
+    sink = malloc(20);
+    if (sink == nullptr && loses)
+        return;
+    free(sink);
+    try {
+        sink = new int;
+        delete static_cast<int *>(sink);
+    } catch (const std::bad_alloc &) {
+    }
+    free(first);
+}
+
+YP_TEST(refused, sound, .heap = true, .budgets = YP_BUDGETS(yp_max_leak(YP_HEAP, 0)))
+{
+    yp_alloc(t, 100);
+    two(false);
+}
+
+YP_TEST(refused, loses, .heap = true, .budgets = YP_BUDGETS(yp_max_leak(YP_HEAP, 0)))
+{
+    two(true);
+}
+
 /* The framework's own memory is none of the body's, however it is asked. */
 YP_TEST(heap, framework, .heap = true,
         .budgets = YP_BUDGETS(yp_max_allocations(YP_HEAP, 0), yp_max_leak(YP_HEAP, 0),
