@@ -110,8 +110,9 @@ static void list_budget(const struct yp_budget *b, const cJSON *before)
 
 static void list_case(const struct yp_case *c, const struct past *past)
 {
-    printf("    tags: %s; timeout: %g s%s%s\n", c->tags, c->timeout,
-           c->skip != NULL ? "; skipped: " : "", c->skip != NULL ? c->skip : "");
+    printf("    tags: %s; timeout: %g s%s%s%s\n", c->tags, c->timeout,
+           c->test->parallel ? "; parallel" : "", c->skip != NULL ? "; skipped: " : "",
+           c->skip != NULL ? c->skip : "");
     list_parameters(c);
     if (c->test->command != NULL)
         list_command(c);

@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from installed import Installed  # noqa: E402
 from program import run, rows  # noqa: E402
 from tap import Tap  # noqa: E402
+from with_cmake import check_cmake  # noqa: E402
 
 # Its cases are all of a GPU; where there is none, they are skipped with a reason that says so.
 GPU = "cuda"
@@ -73,6 +74,9 @@ def main(build, examples):
                 tap.skip(f"{example}: builds", "no nvcc")
                 continue
             out = os.path.join(source, "build")
+            if os.path.exists(os.path.join(source, "CMakeLists.txt")):
+                tap.run(example, check_cmake, tap, stage, source)
+                continue
             if os.path.exists(os.path.join(source, "Makefile")):
                 command(tap, f"{example}: builds and passes by make", "make", "-C", source, "check", env=env)
                 continue

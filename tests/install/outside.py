@@ -171,6 +171,35 @@ def check_libraries(tap, kind, stage, folder):
         tap.check(done.code == 0 and "1 passed" in done.out, f"{kind}: one of them in this process, {name}", done)
 
 
+# -- by CMake --------------------------------------------------------------------------------------
+
+FETCH = """cmake_minimum_required(VERSION 3.25)
+project(parent LANGUAGES C)
+include(FetchContent)
+FetchContent_Declare(yieldpoint SOURCE_DIR ${CMAKE_SOURCE_DIR}/../yieldpoint)
+FetchContent_MakeAvailable(yieldpoint)
+enable_testing()
+add_subdirectory(tests)
+"""
+
+
+def check_fetched(tap, folder):
+    """CMakeLists.txt of Yieldpoint's own, which calls meson."""
+    if shutil.which("cmake") is None:
+        tap.skip("FetchContent", "no cmake")
+        return
+    parent = Project(tap, os.path.join(folder, "fetching"))
+    write(os.path.join(parent.source, "CMakeLists.txt"), FETCH)
+    write(os.path.join(parent.source, "tests", "CMakeLists.txt"), "yieldpoint_add_suite(suite own.c)\nyieldpoint_discover_tests(suite)\n")
+    write(os.path.join(parent.source, "tests", "own.c"), TEST.format(name="own"))
+    if parent.did("FetchContent: configures", "cmake", "-S", parent.source, "-B", parent.out,
+                  "-DYIELDPOINT_MESON_OPTIONS=" + ";".join(QUICK)) and \
+            parent.did("FetchContent: builds", "cmake", "--build", parent.out):
+        done = subprocess.run(["ctest"], capture_output=True, text=True, cwd=parent.out)
+        tap.check(done.returncode == 0 and "tests/own.c::own[word=b]" in done.stdout and "0 tests failed out of 2" in
+                  done.stdout, "FetchContent: the project's tests pass", done.stdout)
+
+
 # -- as a subproject -----------------------------------------------------------------------------
 
 PARENT = """project('parent', 'c', default_options: ['c_std=gnu17'])
@@ -226,6 +255,7 @@ def main(root, build):
         static = Installed(build, os.path.join(folder, "static-stage"))
         tap.check(static.ok, "the build installs", static.done.stderr)
         tap.run("libraries, static", check_libraries, tap, "static", static, folder)
+        tap.run("FetchContent", check_fetched, tap, folder)
         tap.run("subproject", check_subproject, tap, folder)
     tap.done()
 
