@@ -15,7 +15,7 @@
 #include <string.h>
 
 #ifndef YPI_VERSION
-#define YPI_VERSION "0.1.0"
+#define YPI_VERSION "unknown" /* compiled otherwise than by meson.build */
 #endif
 
 static const struct command {

@@ -3,7 +3,8 @@
 usage: documented.py SOURCE_ROOT
 
 A block of code that follows a line with a file's name stands in that file, to the letter; each page shows every file
-of its example; and the workload keeps to its 200 lines of C."""
+of its example; and the workload keeps to its 200 lines of C. The changelog begins with the version, which meson.build
+alone has."""
 
 import glob
 import os
@@ -38,6 +39,13 @@ def main(root):
     tap = Tap()
     for page, folder in PAGES.items():
         check_page(tap, root, page, folder)
+    version = re.search(r"version: '([^']+)'", read(root, "meson.build")).group(1)
+    tap.equal(re.findall(r"^## ([0-9][^ ]*)", read(root, "CHANGELOG.md"), re.M)[:1], [version],
+              "the changelog begins with the version of meson.build")
+    again = [path for folder in ("base", "ci", "cli", "cmake", "device", "gate", "harness", "include", "machine", "reports")
+             for top, _, names in os.walk(os.path.join(root, folder)) for path in (os.path.join(top, n) for n in names)
+             if path.endswith((".c", ".h", ".in", ".cmake", "meson.build")) and f'"{version}"' in read(root, path)]
+    tap.equal(again, [], "which stands nowhere else in sources")
     lines = sum(read(root, path).count("\n") for path in files_of(root, SHORT)
                 if path.endswith((".c", ".h", ".cu", ".inc")))
     tap.check(lines <= LINES, f"{SHORT} has at most {LINES} lines of C", lines)
