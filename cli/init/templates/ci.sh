@@ -29,7 +29,8 @@ install_all() {
 
 restore() {
     if fetch_history "$1"; then
-        yieldpoint history import "$tmp/history.db"
+        mkdir -p .yieldpoint
+        yieldpoint history import "$tmp/history.db" --history .yieldpoint/history.db
     else
         echo "no history of $1 yet: this run is the first"
     fi
