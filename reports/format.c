@@ -1,5 +1,6 @@
 #include "reports/format.h"
 
+#include "base/numbers/slack.h"
 #include "base/text/text.h"
 #include "harness/history/history.h"
 
@@ -76,7 +77,7 @@ void ypi_format_part(char out[YPI_FIGURE_MAX], const cJSON *measurement)
     const char *bound = ypi_text_of(measurement, "bound");
     double share = ypi_real(measurement, "share");
     *out = '\0';
-    if (*bound && share >= 0)
+    if (*bound && share >= YPI_LEAST_SHARE)
         snprintf(out, YPI_FIGURE_MAX, ", %.*g of %.90s", share < 100 ? 2 : 4, share, bound);
 }
 

@@ -18,7 +18,8 @@ const char *ypi_rate(double rate, const char *unit);
 
 /* The best that is known of a measurement: items, operations or bytes a second, else seconds. */
 void ypi_format_measurement(char out[YPI_FIGURE_MAX], const cJSON *measurement, double seconds);
-/* ", 0.61 of fp32": which part of what bounds it here; "" where that is not known. */
+/* ", 0.61 of fp32": which part of what bounds it here; "" where that is not known, or below
+ * YPI_LEAST_SHARE. */
 void ypi_format_part(char out[YPI_FIGURE_MAX], const cJSON *measurement);
 
 /* "" or "s". */

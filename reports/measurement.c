@@ -1,5 +1,6 @@
 #include "reports/print.h"
 
+#include "base/numbers/slack.h"
 #include "base/numbers/stats.h"
 #include "base/text/text.h"
 #include "harness/history/history.h"
@@ -180,6 +181,8 @@ static void add_share(struct ypi_text *text, const cJSON *m, const cJSON *bound)
     if (ypi_real(m, "share_low") < ypi_real(m, "share_high"))
         ypi_text_add(text, " [%.3g, %.3g]", ypi_real(m, "share_low"), ypi_real(m, "share_high"));
     ypi_text_add(text, " of %s", ceiling_rate(bound, "rate"));
+    if (share < YPI_LEAST_SHARE)
+        ypi_text_add(text, ": the declared work does not bound it");
     if (share > 1)
         ypi_text_add(text, "; more than 1: the work is less than declared, or comes from a nearer "
                            "cache than its footprint says");

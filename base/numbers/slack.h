@@ -4,6 +4,10 @@
 #include <math.h>
 #include <stdbool.h>
 
+/* A share of a ceiling below this says that the declared work does not bound the measurement, as in
+ * branchy integer code: it is no figure to quote, and none for a budget. */
+#define YPI_LEAST_SHARE 0.1
+
 /* What is allowed over what was measured, or the other way round where the limit is the least: how
  * many times worse the figure may become; below 1 the limit is not kept. 1 where both are the
  * same, infinity where nothing was measured of what is allowed, NaN for what is negative or no

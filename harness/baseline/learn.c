@@ -1,6 +1,7 @@
 /* From the history to baselines: which processes show what the work takes. */
 #include "harness/baseline/baseline.h"
 
+#include "base/numbers/slack.h"
 #include "base/text/text.h"
 #include "harness/history/history.h"
 #include "harness/measure/noise.h"
@@ -418,7 +419,7 @@ static bool estimate(struct ypi_baseline *b, const struct group *g)
     }
     b->of = YPI_BASELINE_SHARE;
     bool enough = shares == g->count && ypi_baseline_estimate(b, list, g->count) &&
-                  b->typical >= YPI_BASELINE_LEAST_SHARE;
+                  b->typical >= YPI_LEAST_SHARE;
     if (!enough) {
         b->of = YPI_BASELINE_TIME;
         for (int i = 0; i < g->count; i++)

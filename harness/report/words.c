@@ -1,6 +1,7 @@
 #include "harness/report/words.h"
 
 #include "base/numbers/order.h"
+#include "base/numbers/slack.h"
 #include "base/text/figures.h"
 #include "base/text/text.h"
 #include "harness/collect/options.h"
@@ -43,6 +44,38 @@ static void order_headline(char out[YPI_HEADLINE_MAX], const struct ypi_value *v
                  ypi_order_name((int)v->low), v[1].value, v[1].low, v[1].high);
 }
 
+static bool has_share_budget(const struct ypi_result *r, const char *name)
+{
+    for (int i = 0; i < r->verdict_count; i++) {
+        const struct yp_budget *b = r->verdicts[i].budget;
+        if (b->kind == YP_BUDGET_MIN_SHARE && b->name != NULL && strcmp(b->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Behind the headline, which is what the author calls the work: its traffic, and its share of what
+ * bounds it. A share that small says that nothing declared bounds it, and is left out unless a
+ * budget asks for it. */
+static void add_traffic_and_share(char out[YPI_HEADLINE_MAX], const struct ypi_result *r,
+                                  const struct ypi_measured *m)
+{
+    size_t length = strlen(out);
+    if (m->items > 0 && m->bytes > 0 && m->kind != YPI_MEASURED_SERVE) {
+        char traffic[YPI_FIGURE_MAX];
+        ypi_format_rate(traffic, m->bytes / m->estimate.median, "B");
+        length +=
+            (size_t)snprintf(out + length, YPI_HEADLINE_MAX - length, ", traffic %s", traffic);
+    }
+    char bound[YPI_BOUND_MAX];
+    ypi_bound_text(m, true, bound, sizeof bound);
+    double share = m->share_estimate.median;
+    if (bound[0] != '\0' && m->share_count > 0 && length < YPI_HEADLINE_MAX &&
+        (share >= YPI_LEAST_SHARE || has_share_budget(r, m->name)))
+        snprintf(out + length, YPI_HEADLINE_MAX - length,
+                 share >= 0.1 ? ", %.2f of %s" : ", %.2g of %s", share, bound);
+}
+
 void ypi_headline(char out[YPI_HEADLINE_MAX], const struct ypi_result *r)
 {
     out[0] = '\0';
@@ -77,13 +110,8 @@ void ypi_headline(char out[YPI_HEADLINE_MAX], const struct ypi_result *r)
     char rate[YPI_FIGURE_MAX];
     figure(rate, m);
     double half = (m->estimate.high - m->estimate.low) / 2 / m->estimate.median;
-    int length = snprintf(out, YPI_HEADLINE_MAX, "%s %s +-%.2g %%", m->name, rate, half * 100);
-    char bound[YPI_BOUND_MAX];
-    ypi_bound_text(m, true, bound, sizeof bound);
-    double share = m->share_estimate.median;
-    if (bound[0] != '\0' && m->share_count > 0)
-        snprintf(out + length, YPI_HEADLINE_MAX - (size_t)length,
-                 share >= 0.1 ? ", %.2f of %s" : ", %.2g of %s", share, bound);
+    snprintf(out, YPI_HEADLINE_MAX, "%s %s +-%.2g %%", m->name, rate, half * 100);
+    add_traffic_and_share(out, r, m);
 }
 
 const char *ypi_first_reason(const struct ypi_result *r)

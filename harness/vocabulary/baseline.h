@@ -10,9 +10,6 @@ enum ypi_baseline_of {
     YPI_BASELINE_EXACT, /* bytes, counts, values, the hash: equal, or changed */
 };
 
-/* A share below this does not say what bounds the work, so its time is compared. */
-#define YPI_BASELINE_LEAST_SHARE 0.1
-
 struct ypi_baseline {
     enum ypi_baseline_of of;
     char *name;       /* owned: of the measurement; exact: "peak host", "value loss", "hash", ... */

@@ -114,6 +114,10 @@ static int compare_run(const void *id, const void *run)
 
 /* -- results ------------------------------------------------------------------------------- */
 
+#define TEXT(x) #x
+#define TEXT_OF(x) TEXT(x)
+#define LEAST_SHARE TEXT_OF(YPI_LEAST_SHARE)
+
 /* Of the case ?1; where ?2 is set, with what its results have a figure of and no budget. */
 static const char case_sql[] =
     "WITH r AS (SELECT rowid AS row, * FROM result WHERE case_id = ?1),"
@@ -121,7 +125,7 @@ static const char case_sql[] =
     "   high, required FROM verdict WHERE result_id IN (SELECT id FROM r)"
     "  UNION ALL SELECT result_id, 1000 + position, 'min share', name, NULL, NULL, NULL, 'met',"
     "   share, share_low, share_high, NULL FROM measurement AS m"
-    "   WHERE ?2 <> '' AND share IS NOT NULL AND result_id IN (SELECT id FROM r)"
+    "   WHERE ?2 <> '' AND share >= " LEAST_SHARE " AND result_id IN (SELECT id FROM r)"
     "   AND NOT EXISTS (SELECT 1 FROM verdict AS d WHERE d.result_id = m.result_id"
     "    AND d.kind = 'min share' AND d.name = m.name)"
     "  UNION ALL SELECT result_id, 2000, 'max peak', NULL, memory, NULL, NULL, 'met',"

@@ -95,6 +95,7 @@ VARYING = [
 # The limit of a budget is declared and stays; what follows its colon was measured.
 LIMIT = re.compile(r"(.*?\b(?:step|copy) at (?:least|most) [^:]*: )(.*)$")
 # On a busy machine a rate may be a thousandfold less.
+TRAFFIC = re.compile(r", traffic [0-9.e+]+ \S*B/s")
 PREFIX = re.compile(r"# [kMG] (?=\w+/s\b)")
 # Said when something else on the machine is timed just now.
 WAITING = re.compile(r"^waiting for another timed run on this machine .*\n", re.M)
@@ -154,6 +155,7 @@ def normalise(text, places):
     text = DISTURBED.sub("", text)
     text = FLOOD.sub("    | 0000 (a flood)\n", text)
     text = SHARE.sub(", # of a ceiling", text)
+    text = TRAFFIC.sub(", traffic #", text)
     text = text.replace("\033", "\\e")
     return "".join(normalise_line(line) + "\n" for line in text.split("\n")[:-1]) + \
         ("" if text.endswith("\n") or text == "" else text.rsplit("\n", 1)[-1] + " (no line end)\n")

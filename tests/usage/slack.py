@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import tempfile
 
@@ -16,7 +17,7 @@ def check_probe(tap, program, command, folder):
     def probe(*words):
         return run(command, "budgets", "--probe", program, *words, cwd=folder)
 
-    done = probe("-k", "slack.c and not product")
+    done = probe("-k", "slack.c and not product and not branchy")
     tap.check(done.code == 1, "a suite with budgets that do not notice fails", done)
     tap.equal(done.out,
               f"stayed green: {PATH}loose (passed)\n"
@@ -73,14 +74,21 @@ def check_new(tap, program, command, folder, sanitized):
     share, peak = json.loads(done.out)["budgets"]
     tap.equal((share["budget"], share["limit"], share["processes"], peak["budget"], peak["limit"],
                peak["typical"]),
-              ("min share sum", None, 5, "max peak host", None, 4 * 65536),
+              ("min share fill", None, 5, "max peak host", None, 4 * 65536),
               "--new lists its share and its peak")
-    tap.check(0 < share["typical"] < 3, "with what was measured", share)
+    tap.check(0.1 <= share["typical"] < 3, "with what was measured", share)
+    branchy = run(program, "--history", "branchy.db", PATH + "branchy", "-v", cwd=folder)
+    tap.check(re.search(r"branchy PASSED steps [0-9.]+ [kM] numbers/s \+-\S+ %, traffic \S+ [kMG]?B/s in ", branchy.out)
+              is not None, "work that its bytes do not bound: items, traffic, no share", branchy)
+    shown = run(command, "show", "--history", "branchy.db", cwd=folder)
+    tap.check("the declared work does not bound it" in shown.out, "as yieldpoint show says", shown)
+    new = run(command, "budgets", "--history", "branchy.db", "--new", "--json", cwd=folder)
+    tap.equal([b["budget"] for b in json.loads(new.out)["budgets"]], ["max peak host"], "--new has no share for it")
     done = run(command, "budgets", "--history", history, "--new", "--write", file, cwd=folder)
     tap.check("new.ini: 0 limits changed, 2 added" in done.out, "both go into a file", done)
     with open(file) as written:
         text = written.read()
-    tap.check(text.startswith(f"[{case}]\nmin share sum = ") and
+    tap.check(text.startswith(f"[{case}]\nmin share fill = ") and
               text.endswith("max peak host = 262144\n"), "as a declaration may refer to it", text)
 
 

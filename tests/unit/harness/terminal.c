@@ -191,11 +191,12 @@ Test(output, the_headline_is_of_the_first_measurement)
     static const struct {
         double items, flops, bytes;
         const char *wanted;
-    } table[] = {{1e6, 1, 1, "fit 1 M pixels/s +-10 %"},
+    } table[] = {{1e6, 1, 2e6, "fit 1 M pixels/s +-10 %, traffic 2 MB/s"},
+                 {1e6, 1, 0, "fit 1 M pixels/s +-10 %"},
                  {0, 2e9, 1, "fit 2 GFLOP/s +-10 %"},
                  {0, 0, 3e9, "fit 3 GB/s +-10 %"},
                  {0, 0, 0, "fit 1 s +-10 %"}};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         struct ypi_measured m = {.name = "fit",
                                  .unit = "pixels",
                                  .items = table[i].items,

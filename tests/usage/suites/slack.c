@@ -1,4 +1,5 @@
 /* Cases whose times are told and so always the same, near their budgets and far from them. */
+#include <string.h>
 #include <yieldpoint/yieldpoint.h>
 
 #define TELLS(more_) \
@@ -20,11 +21,26 @@ YP_TEST(fresh, product)
     float *x = yp_alloc(t, N * sizeof *x);
     for (int i = 0; i < N; i++)
         x[i] = (float)i;
-    yp_measure (t, "sum", .bytes = N * sizeof *x, .traffic = YP_READ, .footprint = N * sizeof *x,
-                .max_seconds = 0.05) {
-        float sum = 0;
+    yp_measure (t, "fill", .bytes = N * sizeof *x, .traffic = YP_FILL, .footprint = N * sizeof *x,
+                .threads = 1, .max_seconds = 0.05) {
+        memset(x, 0, N * sizeof *x);
+        yp_keep(x);
+    }
+}
+
+/* Integers and branches: the bytes, which are declared, do not bound it. */
+YP_TEST(fresh, branchy)
+{
+    enum { N = 4096 };
+    unsigned *x = yp_alloc(t, N * sizeof *x);
+    for (unsigned i = 0; i < N; i++)
+        x[i] = i + 1;
+    yp_measure (t, "steps", .items = N, .unit = "numbers", .bytes = N * sizeof *x,
+                .traffic = YP_READ, .footprint = N * sizeof *x, .threads = 1, .max_seconds = 0.05) {
+        unsigned steps = 0;
         for (int i = 0; i < N; i++)
-            sum += x[i];
-        yp_keep(sum);
+            for (unsigned n = x[i]; n != 1; steps++)
+                n = n % 2 ? 3 * n + 1 : n / 2;
+        yp_keep(steps);
     }
 }

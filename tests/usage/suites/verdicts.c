@@ -249,6 +249,14 @@ YP_TEST(work, far_away)
         nap(0.05);
 }
 
+/* The same, with a budget that asks for the share. */
+YP_TEST(work, far_away_asked, .budgets = YP_BUDGETS(yp_min_share("nap", 1e-9)))
+{
+    yp_measure (t, "nap", .samples = 1, .warmup = -1,
+                .bounds = YP_WORK(yp_work(YP_INT32, 1e5), yp_then(), yp_work(YP_FP32, 1e5)))
+        nap(0.05);
+}
+
 YP_TEST(work, shared, .budgets = YP_BUDGETS(yp_min_share("fill", 1e-6)))
 {
     static char block[1 << 16];
