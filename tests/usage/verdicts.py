@@ -130,10 +130,10 @@ def check_pages(tap, history, outcome):
 def check_bounds(tap, program, folder):
     """What a share is of, as it is printed and stored."""
     history = os.path.join(folder, "bounds.db")
-    done = run(program, "--history", history, "-v", PATH + "far_away", PATH + "far_away_asked")
+    done = run(program, "--history", history, "-v", PATH + "far_away", PATH + "far_but_asked")
     tap.check(re.search(r"far_away PASSED nap [^,\n]* in ", done.out) is not None,
               "a share of what does not bound the work is not printed", done)
-    share = re.search(r"far_away_asked \w+ nap [^,\n]*, ([-0-9.e]+) of int32 \+ fp32 in ", done.out)
+    share = re.search(r"far_but_asked \w+ nap [^,\n]*, ([-0-9.e]+) of int32 \+ fp32 in ", done.out)
     tap.check(share is not None and 0 < float(share.group(1)) < 0.1,
               "unless a budget asks for it; then none reads 0.00", done)
     stages = rows(history, "SELECT b.ceiling, b.stage, b.probes FROM bound b JOIN result r "

@@ -250,7 +250,7 @@ YP_TEST(work, far_away)
 }
 
 /* The same, with a budget that asks for the share. */
-YP_TEST(work, far_away_asked, .budgets = YP_BUDGETS(yp_min_share("nap", 1e-9)))
+YP_TEST(work, far_but_asked, .budgets = YP_BUDGETS(yp_min_share("nap", 1e-9)))
 {
     yp_measure (t, "nap", .samples = 1, .warmup = -1,
                 .bounds = YP_WORK(yp_work(YP_INT32, 1e5), yp_then(), yp_work(YP_FP32, 1e5)))
