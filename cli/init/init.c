@@ -41,25 +41,24 @@ static const struct build {
                "; more words for meson setup\n; options = -Dfeature=enabled\n",
                "",
                "add this line at the end of meson.build:\n\n    subdir('@FOLDER@')\n"},
-    [CMAKE] =
-        {"cmake",
-         {"CMakeLists.txt"},
-         "CMakeLists.txt",
-         ypi_init_cmake,
-         "cmake -S @FOLDER@ -B build/perf -DCMAKE_BUILD_TYPE=Release && cmake --build build/perf",
-         "build/perf/perf-suite",
-         "setup = cmake -S {source}/@FOLDER@ -B {build} -DCMAKE_BUILD_TYPE=Release\n"
-         "build = cmake --build {build}\n"
-         "suites = perf-suite\n",
-         "cmake",
-         NULL},
+    [CMAKE] = {"cmake",
+               {"CMakeLists.txt"},
+               "CMakeLists.txt",
+               ypi_init_cmake,
+               "cmake -S @FOLDER@ -B @FOLDER@/build -DCMAKE_BUILD_TYPE=Release && "
+               "cmake --build @FOLDER@/build",
+               "@FOLDER@/build/perf-suite",
+               "setup = cmake -S {source}/@FOLDER@ -B {build} -DCMAKE_BUILD_TYPE=Release\n"
+               "build = cmake --build {build}\n"
+               "suites = perf-suite\n",
+               "cmake",
+               NULL},
     [MAKE] = {"make",
               {"Makefile", "GNUmakefile", "makefile"},
               "Makefile",
               ypi_init_make,
               "make -C @FOLDER@",
               "@FOLDER@/build/perf-suite",
-              "setup = true\n"
               "build = make -C {source}/@FOLDER@ BUILD={build}\n"
               "suites = perf-suite\n",
               "make",
@@ -147,7 +146,7 @@ static void choose_files(struct job *job)
         add(job, "@FOLDER@/suite.c", ypi_init_suite);
         add(job, path, build->template);
         free(path);
-        if (job->build == MAKE)
+        if (job->build != MESON)
             add(job, "@FOLDER@/.gitignore", "/build/\n");
         add(job, "yieldpoint.ini", ypi_init_ini);
     }

@@ -15,7 +15,7 @@ from tap import Tap  # noqa: E402
 
 OK, FILE, USAGE = 0, 3, 4
 MARKS = {"meson": "meson.build", "cmake": "CMakeLists.txt", "make": "Makefile"}
-SUITE = {"meson": ["meson.build"], "cmake": ["CMakeLists.txt"], "make": ["Makefile", ".gitignore"]}
+SUITE = {"meson": ["meson.build"], "cmake": ["CMakeLists.txt", ".gitignore"], "make": ["Makefile", ".gitignore"]}
 JOBS = {"github": [".github/workflows/perf.yml", "perf/ci.sh"],
         "gitlab": [".gitlab-ci.yml", "perf/gitlab-ci.yml", "perf/ci.sh"]}
 
@@ -64,7 +64,7 @@ def check_written(tap, make, build, how):
               f"{build}: nothing is left to fill in")
     ini = configparser.ConfigParser(interpolation=None)
     ini.read_string(files["yieldpoint.ini"])
-    tap.equal(sorted(ini["gate"]), [] if build == "meson" else ["build", "setup", "suites"],
+    tap.equal(sorted(ini["gate"]), {"meson": [], "cmake": ["build", "setup", "suites"], "make": ["build", "suites"]}[build],
               f"{build}: how the gate builds a revision")
     tap.check(("subdir('perf')" in done.out) == (build == "meson"), f"{build}: the line for the project's own file", done)
 

@@ -3,7 +3,7 @@ cmake_minimum_required(VERSION 3.25)
 project(perf C)
 enable_testing()
 find_package(yieldpoint REQUIRED)
-yieldpoint_add_suite(perf-suite SOURCES suite.c)
+yieldpoint_add_suite(perf-suite suite.c)
 # What is tested. The first line is for a build of this folder alone: it brings the targets of the whole project.
 # add_subdirectory("${CMAKE_CURRENT_SOURCE_DIR}/@UP@" project)
 # target_link_libraries(perf-suite PRIVATE mylib)
