@@ -366,7 +366,7 @@ def check_jobs(tap, project):
               second[0]["body"].startswith("<!-- "),
               f"{name}: the comment says what, in the place of the one before", f"{first}\n{second}\n{project.log}")
 
-    project.edit("20 * YP_MIB", "YP_KIB")
+    project.edit("160 * YP_KIB", "YP_KIB")
     tap.equal(project.on_push(), {"perf": False}, f"{name}: a budget that is not met is red")
     tap.check("at most 1.0 KiB" in project.log and ["checksum[small]"] in kept(project) and len(kept(project)) > 2,
               f"{name}: and its history is kept all the same", f"{kept(project)}\n{project.log}")

@@ -14,13 +14,13 @@ static uint32_t checksum(size_t n, const unsigned char *bytes)
     return b << 16 | a;
 }
 
-/* Its cases end with checksum[small] and checksum[large]; `-m "not slow"` leaves the large one out.
- */
+/* checksum[small] and checksum[large]; `-m "not slow"` leaves the large one out. */
 YP_TEST(first, checksum, .tags = "perf",
-        .cases = YP_CASES(yp_case_of("small", .set = YP_SET(yp_set_int("kib", 64))),
+        .cases = YP_CASES(yp_case_of("small", .set = YP_SET(yp_set_int("kib", 64)),
+                                     .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 160 * YP_KIB))),
                           yp_case_of("large", .set = YP_SET(yp_set_int("kib", 16384)),
-                                     .tags = "slow")),
-        .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 20 * YP_MIB)))
+                                     .tags = "slow",
+                                     .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 20 * YP_MIB)))))
 {
     size_t n = (size_t)yp_int(t, "kib") * 1024;
     unsigned char *bytes = yp_alloc(t, n);
