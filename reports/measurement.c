@@ -7,6 +7,7 @@
 #include "reports/format.h"
 
 #include <stdbool.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,10 +167,10 @@ void ypi_ceiling_text(char out[256], const cJSON *bound)
              probes, probes > 1 ? "s" : "", on);
 }
 
-/* The time that the declared work takes at the ceiling. */
-static double least_time(const cJSON *bound)
+double ypi_bound_seconds(const cJSON *bound)
 {
-    return ypi_real(bound, "work") / ypi_real(bound, "rate");
+    const double least = ypi_real(bound, "work") / ypi_real(bound, "rate");
+    return least > 0 && isfinite(least) ? least : 0;
 }
 
 static void add_share(struct ypi_text *text, const cJSON *m, const cJSON *bound)
@@ -194,16 +195,15 @@ static int stage_of(const cJSON *bound)
     return stage > 0 ? (int)stage : 0;
 }
 
-/* Of the bounds of a step the nearest, or the nearest but `skip`; NULL: none that was probed. */
-static const cJSON *nearest_of(const cJSON *bounds, int stage, const cJSON *skip)
+const cJSON *ypi_nearest_bound(const cJSON *bounds, int stage, const cJSON *skip)
 {
     const cJSON *nearest = NULL;
     const cJSON *bound;
     cJSON_ArrayForEach(bound, bounds)
     {
-        if (bound == skip || stage_of(bound) != stage || !(least_time(bound) > 0))
-            continue;
-        if (nearest == NULL || least_time(bound) > least_time(nearest))
+        const bool meant = stage < 0 || stage_of(bound) == stage;
+        if (bound != skip && meant && ypi_bound_seconds(bound) > 0 &&
+            (nearest == NULL || ypi_bound_seconds(bound) > ypi_bound_seconds(nearest)))
             nearest = bound;
     }
     return nearest;
@@ -215,15 +215,15 @@ static void print_bound(const cJSON *m, const cJSON *bounds, const cJSON *bound)
     struct ypi_text text = {0};
     char name[64];
     char on[32];
-    const cJSON *other = nearest_of(bounds, stage_of(bound), bound);
+    const cJSON *other = ypi_nearest_bound(bounds, stage_of(bound), bound);
     name_ceiling(name, bound);
     name_threads(on, bound);
     ypi_text_add(&text, "bound by %s%s", name, on);
     add_share(&text, m, bound);
-    if (other != NULL && least_time(bound) > 0) {
+    if (other != NULL && ypi_bound_seconds(bound) > 0) {
         name_ceiling(name, other);
         ypi_text_add(&text, "; %s would allow %.3g times more", name,
-                     least_time(bound) / least_time(other));
+                     ypi_bound_seconds(bound) / ypi_bound_seconds(other));
     }
     ypi_put_lines(text.data, 4);
     free(ypi_text_take(&text));
@@ -237,13 +237,13 @@ static void print_steps(const cJSON *m, const cJSON *bounds, int stages)
     for (int stage = 0; stage <= stages; stage++) {
         char name[64];
         char on[32];
-        const cJSON *bound = nearest_of(bounds, stage, NULL);
+        const cJSON *bound = ypi_nearest_bound(bounds, stage, NULL);
         if (bound == NULL)
             continue;
         name_ceiling(name, bound);
         name_threads(on, bound);
         ypi_text_add(&text, "%s by %s%s for %s", text.data == NULL ? "bound" : ", then", name, on,
-                     ypi_seconds(least_time(bound)));
+                     ypi_seconds(ypi_bound_seconds(bound)));
     }
     if (share >= 0 && text.data != NULL)
         ypi_text_add(&text, ": their sum is %.3g [%.3g, %.3g] of what was measured", share,
@@ -275,7 +275,7 @@ static void print_roofline(const cJSON *m)
         stages = stage_of(bound) > stages ? stage_of(bound) : stages;
         unknown_level = unknown_level || has_unknown_level(m, bound);
         if (strcmp(ypi_text_of(bound, "ceiling"), ypi_text_of(m, "bound")) == 0 &&
-            (nearest == NULL || least_time(bound) > least_time(nearest)))
+            (nearest == NULL || ypi_bound_seconds(bound) > ypi_bound_seconds(nearest)))
             nearest = bound;
     }
     if (known && stages > 0)

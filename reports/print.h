@@ -21,6 +21,13 @@ void ypi_noise_text(struct ypi_text *out, const cJSON *measurement);
 /* The figures beside a measurement that are above 0, and the likely cause of noise. */
 void ypi_noise_print(const cJSON *measurement);
 
+/* The time that the declared work takes at the ceiling, in seconds; 0: it was not probed, or there
+ * is no such work. */
+double ypi_bound_seconds(const cJSON *bound);
+/* Of the bounds of a step, -1: of all, the one that allows the work the longest time, other than
+ * `skip`, which may be NULL; NULL: none that was probed. */
+const cJSON *ypi_nearest_bound(const cJSON *bounds, int stage, const cJSON *skip);
+
 /* Runs with their results, in one line each. */
 void ypi_runs_print(const cJSON *runs);
 /* What there is to say of a result, which may be several lines; "" when there is nothing. */

@@ -2,6 +2,7 @@
 
 #include "harness/message/channel_check.h"
 
+#include "base/numbers/fnv1a.h"
 #include "base/text/text.h"
 
 #include <errno.h>
@@ -25,18 +26,10 @@ struct frame {
     uint64_t sum; /* of what stands before it and of the message */
 };
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo): finds a torn or overwritten message, nothing more. */
-static uint64_t checksum(uint64_t sum, const void *bytes, size_t count)
-{
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < count; i++)
-        sum = (sum ^ at[i]) * UINT64_C(0x100000001b3);
-    return sum;
-}
-
+/* Finds a torn or overwritten message, nothing more. */
 static uint64_t frame_checksum(const struct frame *frame)
 {
-    return checksum(UINT64_C(0xcbf29ce484222325), frame, offsetof(struct frame, sum));
+    return ypi_fnv1a(YPI_FNV1A_BEGIN, frame, offsetof(struct frame, sum));
 }
 
 static bool write_all(int fd, struct iovec *parts, int count)
@@ -119,7 +112,8 @@ bool ypi_channel_send(const char *path, enum ypi_message kind, const void *first
 {
     struct frame frame = {
         .mark = MARK, .kind = kind, .pid = getpid(), .size = first_size + second_size};
-    frame.sum = checksum(checksum(frame_checksum(&frame), first, first_size), second, second_size);
+    frame.sum =
+        ypi_fnv1a(ypi_fnv1a(frame_checksum(&frame), first, first_size), second, second_size);
     const void *const parts[] = {&frame, first, second};
     const size_t sizes[] = {sizeof frame, first_size, second_size};
     if (!file_lost && append_to_file(path, parts, sizes))
@@ -363,7 +357,7 @@ static bool next_frame(struct frame *frame, const char *bytes, size_t size, size
     memcpy(frame, bytes + *at, sizeof *frame);
     const char *message = bytes + *at + sizeof *frame;
     if (frame->mark != MARK || frame->size > size - *at - sizeof *frame ||
-        frame->sum != checksum(frame_checksum(frame), message, frame->size))
+        frame->sum != ypi_fnv1a(frame_checksum(frame), message, frame->size))
         return false;
     *at += sizeof *frame + frame->size;
     return true;

@@ -114,6 +114,11 @@ cJSON *ypi_store_rows_ready(sqlite3 *db, const char *sql, sqlite3_stmt **ready,
     return rows;
 }
 
+const cJSON *ypi_member(const cJSON *object, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, name);
+}
+
 double ypi_real(const cJSON *object, const char *name)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);

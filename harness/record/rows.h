@@ -16,6 +16,8 @@ cJSON *ypi_store_rows(sqlite3 *db, const char *sql, int count, const char *const
 cJSON *ypi_store_rows_ready(sqlite3 *db, const char *sql, sqlite3_stmt **ready,
                             const char *parameter);
 
+/* NULL where there is none, also of NULL. */
+const cJSON *ypi_member(const cJSON *object, const char *name);
 /* A member as it is in the history: NaN for null and for what is not there. */
 double ypi_real(const cJSON *object, const char *name);
 /* The same as a whole number, which somebody else may have written: 0 for what is none or below,

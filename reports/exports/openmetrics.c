@@ -62,11 +62,6 @@ struct metrics {
 
 /* -- samples ---------------------------------------------------------------------------------- */
 
-static const cJSON *member(const cJSON *object, const char *name)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, name);
-}
-
 static void add_label(struct ypi_text *text, char before, const char *name, const char *value)
 {
     char *clean = ypi_utf8(value);
@@ -87,7 +82,7 @@ static void add_label(struct ypi_text *text, char before, const char *name, cons
 static struct ypi_text *begin_sample(struct metrics *m, enum family family, const char *suffix)
 {
     struct ypi_text *text = &m->text[family];
-    const cJSON *of_case = member(m->document, "case");
+    const cJSON *of_case = ypi_member(m->document, "case");
     const char *device = ypi_text_of(of_case, "device");
     ypi_text_add(text, PREFIX "%s%s", families[family].name, suffix);
     add_label(text, '{', "case", ypi_text_of(of_case, "id"));
@@ -117,15 +112,15 @@ static void add_sample(struct metrics *m, enum family family, const char *label,
 
 static void add_result(struct metrics *m)
 {
-    const cJSON *result = member(m->document, "result");
-    const cJSON *run = member(m->document, "run");
-    const cJSON *facts = member(run, "facts");
+    const cJSON *result = ypi_member(m->document, "result");
+    const cJSON *run = ypi_member(m->document, "run");
+    const cJSON *facts = ypi_member(run, "facts");
     struct ypi_text *text = begin_sample(m, RESULT, "_info");
     add_label(text, ',', "result", ypi_text_of(result, "id"));
     add_label(text, ',', "run", ypi_text_of(run, "id"));
     add_label(text, ',', "commit", ypi_text_of(facts, "git.commit"));
     add_label(text, ',', "host", ypi_text_of(facts, "hostname"));
-    add_label(text, ',', "tags", ypi_text_of(member(m->document, "case"), "tags"));
+    add_label(text, ',', "tags", ypi_text_of(ypi_member(m->document, "case"), "tags"));
     end_sample(text, 1);
     for (int i = 0; ypi_store_outcome(i) != NULL; i++)
         add_sample(m, OUTCOME, PREFIX "outcome", ypi_store_outcome(i),
@@ -202,20 +197,20 @@ static void add_document(struct metrics *m)
     const cJSON *one;
     int number = 0;
     add_result(m);
-    cJSON_ArrayForEach(one, member(m->document, "measurements"))
+    cJSON_ArrayForEach(one, ypi_member(m->document, "measurements"))
     {
         add_measurement(m, one);
     }
-    cJSON_ArrayForEach(one, member(m->document, "memory"))
+    cJSON_ArrayForEach(one, ypi_member(m->document, "memory"))
     {
         add_sample(m, PEAK, "memory", one->string, ypi_real(one, "allocated_peak"));
         add_sample(m, ALLOCATIONS, "memory", one->string, ypi_real(one, "allocations"));
     }
-    cJSON_ArrayForEach(one, member(m->document, "values"))
+    cJSON_ArrayForEach(one, ypi_member(m->document, "values"))
     {
         add_value(m, one);
     }
-    cJSON_ArrayForEach(one, member(m->document, "budgets"))
+    cJSON_ArrayForEach(one, ypi_member(m->document, "budgets"))
     {
         add_budget(m, one, ++number);
     }

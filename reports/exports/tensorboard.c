@@ -14,11 +14,6 @@
 /* Of more samples some are left out, evenly. */
 #define SAMPLES_MAX 20000
 
-static const cJSON *member(const cJSON *object, const char *name)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, name);
-}
-
 /* -- a case over its results ------------------------------------------------------------------- */
 
 struct place {
@@ -37,10 +32,10 @@ static void add(const struct place *at, const char *group, const char *name, dou
 static void add_result(const struct place *at, const cJSON *document)
 {
     const cJSON *one;
-    const cJSON *result = member(document, "result");
+    const cJSON *result = ypi_member(document, "result");
     add(at, "case", "duration (s)", ypi_real(result, "duration"));
     add(at, "memory", "resident peak (bytes)", ypi_real(result, "resident_peak"));
-    cJSON_ArrayForEach(one, member(document, "measurements"))
+    cJSON_ArrayForEach(one, ypi_member(document, "measurements"))
     {
         const char *name = ypi_text_of(one, "name");
         const double rate = ypi_real(one, "items") / ypi_real(one, "median");
@@ -49,13 +44,13 @@ static void add_result(const struct place *at, const cJSON *document)
         if (rate > 0)
             add(at, "rate (items a second)", name, rate);
     }
-    cJSON_ArrayForEach(one, member(document, "memory"))
+    cJSON_ArrayForEach(one, ypi_member(document, "memory"))
     {
         char *name = ypi_format("%s peak (bytes)", one->string);
         add(at, "memory", name, ypi_real(one, "allocated_peak"));
         free(name);
     }
-    cJSON_ArrayForEach(one, member(document, "values"))
+    cJSON_ArrayForEach(one, ypi_member(document, "values"))
     {
         add(at, "value", ypi_text_of(one, "name"), ypi_real(one, "value"));
     }
@@ -66,14 +61,14 @@ static void add_result(const struct place *at, const cJSON *document)
 
 static double began_of(const cJSON *document, const cJSON *measurement)
 {
-    const double began = ypi_real(member(measurement, "noise"), "began");
-    return began > 0 ? began : ypi_real(member(document, "result"), "started");
+    const double began = ypi_real(ypi_member(measurement, "noise"), "began");
+    return began > 0 ? began : ypi_real(ypi_member(document, "result"), "started");
 }
 
 /* The step is the sample's number. */
 static void add_samples(struct ypi_events *to, const cJSON *document, const cJSON *measurement)
 {
-    const cJSON *samples = member(measurement, "samples");
+    const cJSON *samples = ypi_member(measurement, "samples");
     const int every = (cJSON_GetArraySize(samples) + SAMPLES_MAX - 1) / SAMPLES_MAX;
     const double batch = fmax(ypi_real(measurement, "batch"), 1);
     struct place at = {.to = to, .wall = began_of(document, measurement)};
@@ -91,9 +86,9 @@ static void add_samples(struct ypi_events *to, const cJSON *document, const cJSO
 /* The step is the row's number. */
 static void add_series(struct ypi_events *to, const cJSON *document, const cJSON *column)
 {
-    const double began = ypi_real(member(document, "result"), "started");
-    const cJSON *seconds = member(column, "seconds");
-    const cJSON *value = member(column, "values");
+    const double began = ypi_real(ypi_member(document, "result"), "started");
+    const cJSON *seconds = ypi_member(column, "seconds");
+    const cJSON *value = ypi_member(column, "values");
     struct place at = {.to = to};
     seconds = seconds != NULL ? seconds->child : NULL;
     value = value != NULL ? value->child : NULL;
@@ -108,10 +103,11 @@ static void add_series(struct ypi_events *to, const cJSON *document, const cJSON
 static bool has_more(const cJSON *document)
 {
     const cJSON *one;
-    bool any = member(document, "series") != NULL && member(document, "series")->child != NULL;
-    cJSON_ArrayForEach(one, member(document, "measurements"))
+    bool any =
+        ypi_member(document, "series") != NULL && ypi_member(document, "series")->child != NULL;
+    cJSON_ArrayForEach(one, ypi_member(document, "measurements"))
     {
-        any = any || cJSON_GetArraySize(member(one, "samples")) > 0;
+        any = any || cJSON_GetArraySize(ypi_member(one, "samples")) > 0;
     }
     return any;
 }
@@ -137,14 +133,15 @@ static enum yp_status write_result(const char *directory, const cJSON *document)
     const cJSON *one;
     if (!has_more(document))
         return YP_OK;
-    char *name = name_of(member(document, "result"));
+    char *name = name_of(ypi_member(document, "result"));
     char *own = ypi_format("%s/%s", directory, name);
-    if (ypi_events_open(&events, own, ypi_real(member(document, "result"), "started")) == YP_OK) {
-        cJSON_ArrayForEach(one, member(document, "measurements"))
+    if (ypi_events_open(&events, own, ypi_real(ypi_member(document, "result"), "started")) ==
+        YP_OK) {
+        cJSON_ArrayForEach(one, ypi_member(document, "measurements"))
         {
             add_samples(&events, document, one);
         }
-        cJSON_ArrayForEach(one, member(document, "series"))
+        cJSON_ArrayForEach(one, ypi_member(document, "series"))
         {
             add_series(&events, document, one);
         }
@@ -189,7 +186,7 @@ static enum yp_status write_place(struct ypi_documents *documents, const char *p
         if (document != NULL)
             add_result(&(struct place){.to = &events,
                                        .step = (long long)i,
-                                       .wall = ypi_real(member(document, "result"), "started")},
+                                       .wall = ypi_real(ypi_member(document, "result"), "started")},
                        document);
         cJSON_Delete(document);
     }

@@ -1,5 +1,6 @@
 #include "reports/exports/tfevents.h"
 
+#include "base/numbers/fnv1a.h"
 #include "base/system/file.h"
 
 #include <ctype.h>
@@ -156,15 +157,6 @@ enum yp_status ypi_events_close(struct ypi_events *events)
     return status;
 }
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo). */
-static uint64_t hash_of(const char *text)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 char *ypi_events_name(const char *text)
 {
     enum { LONGEST = 180 };
@@ -182,6 +174,6 @@ char *ypi_events_name(const char *text)
             ypi_text_add(&name, "%%%02X", byte);
     }
     if (*at != '\0')
-        ypi_text_add(&name, "%%%016" PRIx64, hash_of(text));
+        ypi_text_add(&name, "%%%016" PRIx64, ypi_fnv1a(YPI_FNV1A_BEGIN, text, strlen(text)));
     return ypi_text_take(&name);
 }

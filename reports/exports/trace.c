@@ -108,15 +108,10 @@ static void add_counter(struct ypi_trace *t, const char *name, double at, double
 
 /* -- a measurement ---------------------------------------------------------------------------- */
 
-static const cJSON *member(const cJSON *object, const char *name)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, name);
-}
-
 static void copy_members(cJSON *to, const cJSON *from, const char *const *names)
 {
     for (; *names != NULL; names++) {
-        const cJSON *item = member(from, *names);
+        const cJSON *item = ypi_member(from, *names);
         if (item != NULL && !cJSON_IsNull(item) && !(cJSON_IsString(item) && !*item->valuestring))
             cJSON_AddItemToObject(to, *names, cJSON_Duplicate(item, true));
     }
@@ -164,7 +159,7 @@ static void add_group(struct ypi_trace *t, const struct group *g, double begin, 
 
 static void add_samples(struct ypi_trace *t, const cJSON *measurement, double begin)
 {
-    const cJSON *samples = member(measurement, "samples");
+    const cJSON *samples = ypi_member(measurement, "samples");
     const double batch = batch_of(measurement);
     const int each = (cJSON_GetArraySize(samples) + SLICES_MAX - 1) / SLICES_MAX;
     double at = fmax(begin, t->free_at[ROW_SAMPLES]);
@@ -192,7 +187,7 @@ static void add_phases(struct ypi_trace *t, const cJSON *measurement, double beg
     const cJSON *phase;
     const double iterations = batch_of(measurement) * ypi_real(measurement, "count");
     double at = fmax(begin, t->free_at[ROW_PHASES]);
-    cJSON_ArrayForEach(phase, member(measurement, "phases"))
+    cJSON_ArrayForEach(phase, ypi_member(measurement, "phases"))
     {
         double seconds = ypi_real(phase, "seconds");
         double end = at + within(seconds * iterations, LONGEST);
@@ -209,11 +204,11 @@ static void add_measurement(struct ypi_trace *t, const cJSON *measurement, doubl
     static const char *const shown[] = {
         "unit",   "kind", "items", "batch", "count", "warmup", "stop",        "threads",
         "median", "low",  "high",  "p99",   "bound", "share",  "noise_cause", NULL};
-    const cJSON *noise = member(measurement, "noise");
+    const cJSON *noise = ypi_member(measurement, "noise");
     double began = ypi_real(noise, "began");
     double seconds = ypi_real(noise, "wall");
     if (!(seconds > 0))
-        seconds = batch_of(measurement) * seconds_of(member(measurement, "samples"));
+        seconds = batch_of(measurement) * seconds_of(ypi_member(measurement, "samples"));
     bool known = began > 0;
     double begin = fmax(known ? began : body, t->free_at[ROW_MEASUREMENTS]);
     cJSON *args = cJSON_CreateObject();
@@ -232,10 +227,10 @@ static void add_measurement(struct ypi_trace *t, const cJSON *measurement, doubl
  * context take most of what the stages leave. */
 static double before_setup(const cJSON *document, double stages)
 {
-    const cJSON *result = member(document, "result");
+    const cJSON *result = ypi_member(document, "result");
     const double start = within(ypi_real(result, "duration"), LONGEST) - stages;
-    const cJSON *first = member(document, "measurements");
-    double began = ypi_real(member(first != NULL ? first->child : NULL, "noise"), "began") -
+    const cJSON *first = ypi_member(document, "measurements");
+    double began = ypi_real(ypi_member(first != NULL ? first->child : NULL, "noise"), "began") -
                    ypi_real(result, "started") - within(ypi_real(result, "setup"), LONGEST);
     return within(began > 0 ? fmin(start, began) : start, LONGEST);
 }
@@ -245,7 +240,7 @@ static double before_setup(const cJSON *document, double stages)
 static double add_stages(struct ypi_trace *t, const cJSON *document, double *body)
 {
     static const char *const names[] = {"setup", "body", "teardown"};
-    const cJSON *result = member(document, "result");
+    const cJSON *result = ypi_member(document, "result");
     double seconds[3];
     double all = 0;
     for (int i = 0; i < 3; i++)
@@ -270,12 +265,12 @@ static cJSON *case_args(const cJSON *document)
                                             "id",      "exit_code", "duration", "run_id", NULL};
     cJSON *args = cJSON_CreateObject();
     const cJSON *failure;
-    copy_members(args, member(document, "result"), of_result);
-    copy_members(args, member(document, "case"), of_case);
+    copy_members(args, ypi_member(document, "result"), of_result);
+    copy_members(args, ypi_member(document, "case"), of_case);
     ypi_json_add_text(args, "commit",
-                      ypi_text_of(member(member(document, "run"), "facts"), "git.commit"));
+                      ypi_text_of(ypi_member(ypi_member(document, "run"), "facts"), "git.commit"));
     cJSON *failures = cJSON_AddArrayToObject(args, "failures");
-    cJSON_ArrayForEach(failure, member(document, "failures"))
+    cJSON_ArrayForEach(failure, ypi_member(document, "failures"))
     {
         cJSON_AddItemToArray(failures, cJSON_CreateString(ypi_text_of(failure, "message")));
     }
@@ -286,7 +281,7 @@ static void add_attempts(struct ypi_trace *t, const cJSON *document)
 {
     const cJSON *attempt;
     static const char *const shown[] = {"outcome", "attempt", "id", "fail_allocation", NULL};
-    cJSON_ArrayForEach(attempt, member(document, "attempts"))
+    cJSON_ArrayForEach(attempt, ypi_member(document, "attempts"))
     {
         char name[48];
         snprintf(name, sizeof name, "fresh process %d", ypi_whole(attempt, "attempt"));
@@ -318,8 +313,8 @@ static void add_series(struct ypi_trace *t, const char *device, const cJSON *col
             factor = known[i].factor;
         }
     char *full = ypi_format("%s %s", *device ? device : "cpu", name);
-    const cJSON *seconds = member(column, "seconds");
-    const cJSON *value = member(column, "values");
+    const cJSON *seconds = ypi_member(column, "seconds");
+    const cJSON *value = ypi_member(column, "values");
     value = value != NULL ? value->child : NULL;
     for (seconds = seconds != NULL ? seconds->child : NULL; seconds != NULL && value != NULL;
          seconds = seconds->next, value = value->next)
@@ -331,7 +326,7 @@ static void add_series(struct ypi_trace *t, const char *device, const cJSON *col
 /* The row has the case's id; those of a case that did not pass begin with its outcome. */
 static void name_row(struct ypi_trace *t, const cJSON *document)
 {
-    const cJSON *result = member(document, "result");
+    const cJSON *result = ypi_member(document, "result");
     const char *outcome = ypi_text_of(result, "outcome");
     const bool passed = strcmp(outcome, "passed") == 0;
     char *name = ypi_format("%s%s%s", passed ? "" : outcome, passed ? "" : ": ",
@@ -359,8 +354,8 @@ enum yp_status ypi_trace_take(struct ypi_trace *t, const struct ypi_report_case 
                               const cJSON *document)
 {
     (void)about; /* the document has it all */
-    const cJSON *result = member(document, "result");
-    const char *device = ypi_text_of(member(document, "case"), "device");
+    const cJSON *result = ypi_member(document, "result");
+    const char *device = ypi_text_of(ypi_member(document, "case"), "device");
     const cJSON *one;
     double begin = within(ypi_real(result, "started"), LAST_MOMENT);
     double body = 0;
@@ -371,12 +366,12 @@ enum yp_status ypi_trace_take(struct ypi_trace *t, const struct ypi_report_case 
     add_slice(t, ROW_CASE, ypi_text_of(result, "case"), "case", begin,
               begin + within(ypi_real(result, "duration"), LONGEST), case_args(document));
     double setup = add_stages(t, document, &body);
-    cJSON_ArrayForEach(one, member(document, "measurements"))
+    cJSON_ArrayForEach(one, ypi_member(document, "measurements"))
     {
         add_measurement(t, one, body);
     }
     add_attempts(t, document);
-    cJSON_ArrayForEach(one, member(document, "series"))
+    cJSON_ArrayForEach(one, ypi_member(document, "series"))
     {
         add_series(t, device, one, setup); /* it begins right before */
     }

@@ -12,11 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const cJSON *member(const cJSON *object, const char *name)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, name);
-}
-
 static void add_text(struct ypi_text *out, const char *key, const char *text)
 {
     if (*text == '\0')
@@ -81,7 +76,7 @@ static void add_times(struct ypi_text *out, const cJSON *result)
 static void add_head(struct ypi_page *page, struct ypi_text *out, const struct ypi_report_case *one,
                      const cJSON *document)
 {
-    const cJSON *result = member(document, "result");
+    const cJSON *result = ypi_member(document, "result");
     const char *seed = ypi_text_of(result, "seed");
     char text[96] = "";
     if (number_of_run(page->content, one->run) > 0) {
@@ -101,7 +96,7 @@ static void add_head(struct ypi_page *page, struct ypi_text *out, const struct y
     else if (ypi_real(result, "exit_code") > 0)
         snprintf(text, sizeof text, "exit code %.0f", ypi_real(result, "exit_code"));
     add_text(out, "E", text);
-    add_axes(page, out, member(member(document, "case"), "axes"));
+    add_axes(page, out, ypi_member(ypi_member(document, "case"), "axes"));
     add_times(out, result);
 }
 
@@ -202,9 +197,9 @@ static void add_budget(struct ypi_page *page, struct ypi_text *out, const cJSON 
 static void add_budgets(struct ypi_page *page, struct ypi_text *out, const cJSON *document)
 {
     const cJSON *b;
-    if (!begin_list(out, "b", member(document, "budgets")))
+    if (!begin_list(out, "b", ypi_member(document, "budgets")))
         return;
-    cJSON_ArrayForEach(b, member(document, "budgets")) add_budget(page, out, document, b);
+    cJSON_ArrayForEach(b, ypi_member(document, "budgets")) add_budget(page, out, document, b);
     ypi_page_close(out, ']');
 }
 
@@ -256,9 +251,9 @@ static void add_memory(struct ypi_page *page, struct ypi_text *out, const cJSON 
 {
     static const char *const figures[] = {"allocated_peak", "reserved_peak", "allocated", "total"};
     const cJSON *kind;
-    if (!begin_list(out, "k", member(document, "memory")))
+    if (!begin_list(out, "k", ypi_member(document, "memory")))
         return;
-    cJSON_ArrayForEach(kind, member(document, "memory"))
+    cJSON_ArrayForEach(kind, ypi_member(document, "memory"))
     {
         char count[64];
         snprintf(count, sizeof count, "%.0f", ypi_real(kind, "allocations"));
@@ -309,22 +304,22 @@ void ypi_page_detail(struct ypi_page *page, const struct ypi_report_case *one,
                      const cJSON *document)
 {
     struct ypi_text *out = &page->details;
-    const cJSON *result = member(document, "result");
+    const cJSON *result = ypi_member(document, "result");
     if (page->count % YPI_PAGE_CHUNK == 0)
         ypi_text_add(out, "%s<script type=\"application/json\" id=\"d%zu\">[",
                      page->count > 0 ? "]</script>\n" : "", page->count / YPI_PAGE_CHUNK);
     ypi_page_open(out, '{');
     add_head(page, out, one, document);
     add_reproduce(page, out, one, document);
-    add_failures(out, member(document, "failures"));
+    add_failures(out, ypi_member(document, "failures"));
     add_budgets(page, out, document);
     add_changes(out, one);
-    ypi_page_measurements(page, out, one, member(document, "measurements"));
-    add_values(out, member(document, "values"));
-    add_gradients(out, member(document, "gradients"));
+    ypi_page_measurements(page, out, one, ypi_member(document, "measurements"));
+    add_values(out, ypi_member(document, "values"));
+    add_gradients(out, ypi_member(document, "gradients"));
     add_memory(page, out, document);
     add_resident(out, result);
-    ypi_page_series(page, out, member(document, "series"));
+    ypi_page_series(page, out, ypi_member(document, "series"));
     ypi_page_past(page, out, one);
     add_text(out, "T", ypi_text_of(result, "tail"));
     ypi_page_close(out, '}');

@@ -83,23 +83,6 @@ void ypi_page_budget_figure(char out[128], const cJSON *document, const cJSON *b
 
 /* -- ceilings ------------------------------------------------------------------------------ */
 
-/* The one that allows the work the longest time. */
-static const cJSON *nearest_bound(const cJSON *measurement)
-{
-    const cJSON *bound;
-    const cJSON *nearest = NULL;
-    double longest = 0;
-    cJSON_ArrayForEach(bound, cJSON_GetObjectItemCaseSensitive(measurement, "bounds"))
-    {
-        double least = ypi_real(bound, "work") / ypi_real(bound, "rate");
-        if (ypi_real(bound, "probes") > 0 && least > longest) {
-            longest = least;
-            nearest = bound;
-        }
-    }
-    return nearest;
-}
-
 void ypi_page_ceiling(char out[256], const cJSON *document, const char *name)
 {
     const cJSON *m;
@@ -108,7 +91,7 @@ void ypi_page_ceiling(char out[256], const cJSON *document, const char *name)
     cJSON_ArrayForEach(m, cJSON_GetObjectItemCaseSensitive(document, "measurements"))
     {
         if (bound == NULL && (!*name || strcmp(ypi_text_of(m, "name"), name) == 0))
-            bound = nearest_bound(m);
+            bound = ypi_nearest_bound(ypi_member(m, "bounds"), -1, NULL);
     }
     if (bound != NULL)
         ypi_ceiling_text(out, bound);

@@ -13,11 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const cJSON *member(const cJSON *object, const char *name)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, name);
-}
-
 static void add_text(struct ypi_text *out, const char *key, const char *text)
 {
     if (*text == '\0')
@@ -113,7 +108,7 @@ static void add_bounds(struct ypi_text *out, const cJSON *m)
 {
     char text[256];
     const cJSON *bound;
-    const cJSON *bounds = member(m, "bounds");
+    const cJSON *bounds = ypi_member(m, "bounds");
     double low = ypi_real(m, "share_low");
     double high = ypi_real(m, "share_high");
     ypi_format_part(text, m);
@@ -226,10 +221,10 @@ static void add_measurement(struct ypi_page *page, struct ypi_text *out,
     add_protocol(page, out, m);
     add_rates(out, m);
     add_bounds(out, m);
-    add_phases(page, out, member(m, "phases"));
-    add_counters(page, out, member(m, "counters"));
+    add_phases(page, out, ypi_member(m, "phases"));
+    add_counters(page, out, ypi_member(m, "counters"));
     add_noise(out, m);
-    add_strip(out, member(m, "samples"), page->quantiles);
+    add_strip(out, ypi_member(m, "samples"), page->quantiles);
     ypi_page_past_of(out, one, ypi_text_of(m, "name"), page->intervals);
     ypi_page_close(out, '}');
 }
@@ -251,9 +246,9 @@ void ypi_page_measurements(struct ypi_page *page, struct ypi_text *out,
 /* Looks of which both are numbers: a look that failed leaves a gap, as in the trace. */
 static size_t finite_pairs(const cJSON *one, double **seconds, double **values)
 {
-    const cJSON *time = cJSON_GetArrayItem(member(one, "seconds"), 0);
-    const cJSON *value = cJSON_GetArrayItem(member(one, "values"), 0);
-    const size_t most = (size_t)cJSON_GetArraySize(member(one, "values"));
+    const cJSON *time = cJSON_GetArrayItem(ypi_member(one, "seconds"), 0);
+    const cJSON *value = cJSON_GetArrayItem(ypi_member(one, "values"), 0);
+    const size_t most = (size_t)cJSON_GetArraySize(ypi_member(one, "values"));
     size_t count = 0;
     *seconds = ypi_calloc(most + 1, sizeof **seconds);
     *values = ypi_calloc(most + 1, sizeof **values);

@@ -25,7 +25,7 @@ struct ypi_page *ypi_page_create(const char *path, const struct ypi_content *con
     page->quantiles = content->count > MANY ? QUANTILES_OF_MANY : QUANTILES;
     page->intervals = content->count <= MANY;
     ypi_page_open(&page->runs.json, '[');
-    if (ypi_atomic_create(&page->file, path) == YP_OK)
+    if (ypi_sink_open(&page->sink, path) == YP_OK)
         return page;
     free(ypi_text_take(&page->runs.json));
     free(page);
@@ -114,7 +114,7 @@ static void put_all(struct ypi_text *out, struct ypi_page *page, const struct yp
 
 static void free_page(struct ypi_page *page)
 {
-    ypi_atomic_abandon(&page->file);
+    ypi_sink_drop(&page->sink);
     for (int i = 0; i < YPI_SECTIONS; i++)
         free(ypi_text_take(&page->rows[i]));
     free(ypi_text_take(&page->details));
@@ -129,12 +129,8 @@ static void free_page(struct ypi_page *page)
 enum yp_status ypi_page_finish(struct ypi_page *page, const struct ypi_plot_list *plots,
                                const cJSON *advice)
 {
-    struct ypi_text out = {0};
-    put_all(&out, page, plots, advice);
-    enum yp_status status = ypi_write_at(page->file.fd, page->file.path, 0, out.data, out.length);
-    if (status == YP_OK)
-        status = ypi_atomic_publish(&page->file, true);
-    free(ypi_text_take(&out));
+    put_all(&page->sink.text, page, plots, advice);
+    enum yp_status status = ypi_sink_close(&page->sink);
     free_page(page);
     return status;
 }

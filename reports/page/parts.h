@@ -1,8 +1,8 @@
 /* What the files of the page share. */
 #pragma once
 
-#include "base/system/atomic_file.h"
 #include "base/text/text.h"
+#include "reports/exports/sink.h"
 #include "reports/page/page.h"
 
 /* Runs that the pasts of cases name, each once; a case then has its number. */
@@ -21,7 +21,7 @@ struct ypi_page_pool {
 };
 
 struct ypi_page {
-    struct ypi_atomic_file file;
+    struct ypi_sink sink;
     const struct ypi_content *content;
     struct ypi_text rows[YPI_SECTIONS]; /* HTML */
     size_t of_section[YPI_SECTIONS];

@@ -2,25 +2,18 @@
 #include "reports/page/escape.h"
 #include "reports/page/parts.h"
 
+#include "base/numbers/fnv1a.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { FIRST_ROOM = 1024, TEXTS_MOST = 50000, LEAST_LENGTH = 3, MOST_LENGTH = 300 };
 
-/* FNV-1a (Fowler, Noll and Vo). */
-static uint64_t hash_of(const char *text)
-{
-    uint64_t hash = 0xcbf29ce484222325ULL;
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3ULL;
-    return hash;
-}
-
 /* Where it is, or the free place where it would be. */
 static size_t place_of(const struct ypi_page_pool *pool, const char *text)
 {
-    size_t at = (size_t)hash_of(text) & (pool->room - 1);
+    size_t at = (size_t)ypi_fnv1a(YPI_FNV1A_BEGIN, text, strlen(text)) & (pool->room - 1);
     while (pool->texts[at] != NULL && strcmp(pool->texts[at], text) != 0)
         at = (at + 1) & (pool->room - 1);
     return at;

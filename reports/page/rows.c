@@ -13,11 +13,6 @@
 
 enum { COLUMNS = 8, MESSAGE_MOST = 2000 };
 
-static const cJSON *member(const cJSON *object, const char *name)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, name);
-}
-
 static void cell(struct ypi_text *out, const char *text)
 {
     ypi_text_bytes(out, "<td>", 4);
@@ -69,9 +64,9 @@ static void put_share(struct ypi_text *out, const cJSON *m)
 /* Of the device where the case has memory there, as the past has it. */
 static const char *peak_of(const cJSON *memory)
 {
-    const cJSON *kind = member(memory, "device");
+    const cJSON *kind = ypi_member(memory, "device");
     if (!(ypi_real(kind, "allocated_peak") > 0))
-        kind = member(memory, "host");
+        kind = ypi_member(memory, "host");
     return ypi_page_bytes(kind, "allocated_peak");
 }
 
@@ -93,7 +88,7 @@ static void put_change(struct ypi_text *out, const struct ypi_report_case *one)
 static void put_figures(struct ypi_text *out, const struct ypi_report_case *one,
                         const cJSON *document, size_t number)
 {
-    const cJSON *list = member(document, "measurements");
+    const cJSON *list = ypi_member(document, "measurements");
     cell(out, one->outcome);
     ypi_text_add(out, "<th scope=row><a href=#c%zu>", number);
     ypi_page_html(out, one->id);
@@ -107,7 +102,7 @@ static void put_figures(struct ypi_text *out, const struct ypi_report_case *one,
     each(out, list, put_time);
     each(out, list, put_interval);
     each(out, list, put_share);
-    cell(out, peak_of(member(document, "memory")));
+    cell(out, peak_of(ypi_member(document, "memory")));
     put_change(out, one);
 }
 
@@ -192,7 +187,7 @@ static void put_budgets(struct ypi_text *out, const cJSON *document)
 {
     const cJSON *b;
     bool any = false;
-    cJSON_ArrayForEach(b, member(document, "budgets"))
+    cJSON_ArrayForEach(b, ypi_member(document, "budgets"))
     {
         if (strcmp(ypi_text_of(b, "met"), "met") == 0)
             continue;
@@ -233,14 +228,14 @@ static void put_reproduce(struct ypi_text *out, const char *line)
 
 static void put_why(struct ypi_text *out, const struct ypi_report_case *one, const cJSON *document)
 {
-    const cJSON *result = member(document, "result");
+    const cJSON *result = ypi_member(document, "result");
     bool is_open = one->section == YPI_FAILED || one->section == YPI_UNDECIDED;
     if (!is_open && one->change_count == 0 && !*ypi_text_of(result, "reason"))
         return;
     ypi_text_add(out, "<tr class=m><td colspan=%d><div>", COLUMNS);
     paragraph(out, ypi_text_of(result, "reason"));
     if (is_open) {
-        put_failures(out, member(document, "failures"));
+        put_failures(out, ypi_member(document, "failures"));
         put_budgets(out, document);
     }
     put_changes(out, one);

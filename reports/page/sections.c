@@ -11,11 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const cJSON *member(const cJSON *object, const char *name)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, name);
-}
-
 const char *ypi_page_section_title(enum ypi_section section)
 {
     static const char *const titles[] = {"Failed", "Undecided", "Changed", "Passed", "Skipped"};
@@ -35,7 +30,7 @@ static char *label_of(const cJSON *run)
 {
     struct ypi_text out = {0};
     char time[32];
-    const cJSON *facts = member(run, "facts");
+    const cJSON *facts = ypi_member(run, "facts");
     const char *dirty = ypi_text_of(facts, "git.dirty");
     ypi_format_time(time, ypi_real(run, "started"));
     ypi_text_add(&out, "%.8s of %s", ypi_text_of(run, "id"), time);
@@ -56,7 +51,7 @@ static void put_label(struct ypi_text *out, const char *before, const cJSON *run
 static void put_machine(struct ypi_text *out, const cJSON *run)
 {
     static const char *const facts_of[] = {"hostname", "cpu.model", "gpu.name"};
-    const cJSON *facts = member(run, "facts");
+    const cJSON *facts = ypi_member(run, "facts");
     for (size_t i = 0; i < sizeof facts_of / sizeof *facts_of; i++) {
         const char *fact = ypi_text_of(facts, facts_of[i]);
         if (*fact)
@@ -157,8 +152,8 @@ void ypi_page_advice(struct ypi_text *out, const cJSON *advice)
         ypi_text_add(out, "\">");
         ypi_page_html(out, ypi_text_of(one, "about"));
         ypi_text_add(out, "</small></summary>");
-        put_list(out, "Evidence", member(one, "evidence"));
-        put_list(out, "Try, in this order", member(one, "try"));
+        put_list(out, "Evidence", ypi_member(one, "evidence"));
+        put_list(out, "Try, in this order", ypi_member(one, "try"));
         ypi_text_add(out, "</details>\n");
     }
     const int left = cJSON_GetArraySize(advice) - number;
@@ -177,13 +172,13 @@ static void put_table(struct ypi_text *out, const struct ypi_plot *plot)
                       "<caption>");
     ypi_page_html(out, plot->title);
     ypi_text_add(out, "</caption><thead><tr>");
-    cJSON_ArrayForEach(item, member(plot->table, "columns"))
+    cJSON_ArrayForEach(item, ypi_member(plot->table, "columns"))
     {
         ypi_text_add(out, "<th scope=col>");
         ypi_page_html(out, cJSON_IsString(item) ? item->valuestring : "");
     }
     ypi_text_add(out, "</thead><tbody>");
-    cJSON_ArrayForEach(row, member(plot->table, "rows"))
+    cJSON_ArrayForEach(row, ypi_member(plot->table, "rows"))
     {
         ypi_text_add(out, "<tr>");
         cJSON_ArrayForEach(item, row)
@@ -196,7 +191,7 @@ static void put_table(struct ypi_text *out, const struct ypi_plot *plot)
         }
     }
     ypi_text_add(out, "</tbody></table></div>");
-    cJSON_ArrayForEach(item, member(plot->table, "notes"))
+    cJSON_ArrayForEach(item, ypi_member(plot->table, "notes"))
     {
         ypi_text_add(out, "<p>");
         ypi_page_html(out, cJSON_IsString(item) ? item->valuestring : "");
@@ -299,8 +294,8 @@ void ypi_page_plots(struct ypi_text *out, const struct ypi_plot_list *plots, siz
 
 static void put_facts(struct ypi_text *out, const cJSON *run, const cJSON *against)
 {
-    const cJSON *facts = member(run, "facts");
-    const cJSON *before = member(against, "facts");
+    const cJSON *facts = ypi_member(run, "facts");
+    const cJSON *before = ypi_member(against, "facts");
     const cJSON *fact;
     ypi_text_add(out,
                  "<div class=wide><table class=e><caption>Facts of the run</caption><thead><tr><th "
@@ -346,10 +341,10 @@ void ypi_page_environment(struct ypi_text *out, const struct ypi_content *conten
 static void add_differences(struct ypi_text *out, const cJSON *run, const cJSON *against)
 {
     const cJSON *fact;
-    cJSON_ArrayForEach(fact, member(run, "facts"))
+    cJSON_ArrayForEach(fact, ypi_member(run, "facts"))
     {
         const char *now = cJSON_IsString(fact) ? fact->valuestring : "";
-        const char *was = ypi_text_of(member(against, "facts"), fact->string);
+        const char *was = ypi_text_of(ypi_member(against, "facts"), fact->string);
         if (strcmp(now, was) == 0)
             continue;
         ypi_page_open(out, '[');
@@ -369,7 +364,7 @@ void ypi_page_environment_json(struct ypi_text *out, const struct ypi_content *c
         char *label = label_of(run);
         ypi_page_open(out, '[');
         ypi_page_string(out, label);
-        ypi_page_string(out, ypi_text_of(member(run, "facts"), "hostname"));
+        ypi_page_string(out, ypi_text_of(ypi_member(run, "facts"), "hostname"));
         ypi_page_open(out, '[');
         if (content->against != NULL)
             add_differences(out, run, content->against);

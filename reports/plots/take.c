@@ -18,11 +18,6 @@ void ypi_plots_free(struct ypi_plots *p)
     free(p);
 }
 
-static const cJSON *member(const cJSON *object, const char *name)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, name);
-}
-
 /* -- ceilings ------------------------------------------------------------------------------ */
 
 static struct ypi_plot_roof *roof_of(struct ypi_plots *p, const char *device, const char *ceiling,
@@ -86,11 +81,11 @@ static void take_measurement(struct ypi_plots *p, struct ypi_plot_case *c, const
     out->share_high = ypi_real(m, "share_high");
     out->threads = threads_of(m);
     const cJSON *part;
-    cJSON_ArrayForEach(part, member(m, "phases"))
+    cJSON_ArrayForEach(part, ypi_member(m, "phases"))
     {
         ypi_plot_add_phase(out, ypi_text_of(part, "name"), ypi_real(part, "seconds"));
     }
-    cJSON_ArrayForEach(part, member(m, "bounds"))
+    cJSON_ArrayForEach(part, ypi_member(m, "bounds"))
     {
         take_roof(p, c->device, part);
         if (out->threads == 0)
@@ -131,22 +126,22 @@ static char *test_of(const char *id)
 enum yp_status ypi_plots_take(struct ypi_plots *p, const struct ypi_report_case *about,
                               const cJSON *document)
 {
-    const cJSON *of = member(document, "case");
+    const cJSON *of = ypi_member(document, "case");
     const char *id = about != NULL ? about->id : ypi_text_of(of, "id");
     const char *device_name = ypi_text_of(of, "device");
-    const char *outcome = ypi_text_of(member(document, "result"), "outcome");
+    const char *outcome = ypi_text_of(ypi_member(document, "result"), "outcome");
     char *test = about != NULL ? ypi_strdup(about->test) : test_of(id);
     /* A case that names no device runs on the processor: one roofline with those that name it. */
     struct ypi_plot_case *c =
         ypi_plots_add_case(p, id, test, *device_name ? device_name : "cpu", outcome);
     free(test);
-    take_axes(c, member(of, "axes"), device_name);
-    const cJSON *memory = member(document, "memory");
-    const cJSON *device = member(memory, "device");
+    take_axes(c, ypi_member(of, "axes"), device_name);
+    const cJSON *memory = ypi_member(document, "memory");
+    const cJSON *device = ypi_member(memory, "device");
     bool there = device != NULL && strncmp(c->device, "cuda", 4) == 0;
-    c->peak = ypi_real(there ? device : member(memory, "host"), "allocated_peak");
+    c->peak = ypi_real(there ? device : ypi_member(memory, "host"), "allocated_peak");
     const cJSON *m;
-    cJSON_ArrayForEach(m, member(document, "measurements"))
+    cJSON_ArrayForEach(m, ypi_member(document, "measurements"))
     {
         take_measurement(p, c, m);
     }

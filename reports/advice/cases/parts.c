@@ -2,6 +2,7 @@
 
 #include "base/text/figures.h"
 #include "base/text/text.h"
+#include "reports/print.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -90,12 +91,6 @@ void ypi_stage_evidence(const struct ypi_seen *s, struct ypi_finding *f, enum yp
 
 /* -- ceilings ------------------------------------------------------------------------------ */
 
-static double least_time(const cJSON *bound)
-{
-    double least = ypi_real(bound, "work") / ypi_real(bound, "rate");
-    return least > 0 && isfinite(least) ? least : 0;
-}
-
 /* Is another bound of its step longer? */
 static bool is_nearest(const cJSON *bounds, const cJSON *bound)
 {
@@ -103,7 +98,7 @@ static bool is_nearest(const cJSON *bounds, const cJSON *bound)
     cJSON_ArrayForEach(other, bounds)
     {
         if (ypi_whole(other, "stage") == ypi_whole(bound, "stage") &&
-            least_time(other) > least_time(bound))
+            ypi_bound_seconds(other) > ypi_bound_seconds(bound))
             return false;
     }
     return true;
@@ -131,16 +126,16 @@ struct ypi_nearest ypi_nearest_of(const cJSON *m)
     double sum = 0;
     cJSON_ArrayForEach(bound, bounds)
     {
-        double least = least_time(bound);
+        double least = ypi_bound_seconds(bound);
         if (!(least > 0) || !is_nearest(bounds, bound))
             continue;
         sum += least;
-        if (n.bound == NULL || least > least_time(n.bound))
+        if (n.bound == NULL || least > ypi_bound_seconds(n.bound))
             n.bound = bound;
     }
     if (n.bound == NULL)
         return n;
-    n.part = least_time(n.bound) / sum;
+    n.part = ypi_bound_seconds(n.bound) / sum;
     name_bound(&n);
     return n;
 }

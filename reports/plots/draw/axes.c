@@ -8,8 +8,6 @@
 static double shared_unit(const struct ypi_drawing_axis *axis, const struct ypi_scale *s,
                           char out[YPI_QUANTITY_MAX])
 {
-    static const char *const si[] = {"p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E"};
-    static const char *const binary[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
     const double base = axis->quantity == YPI_BYTES ? 1024 : 1000;
     double largest = fmax(fabs(s->low), fabs(s->high));
     double size = 1;
@@ -23,11 +21,11 @@ static double shared_unit(const struct ypi_drawing_axis *axis, const struct ypi_
         power--;
     }
     if (axis->quantity == YPI_BYTES)
-        snprintf(out, YPI_QUANTITY_MAX, "%sB", binary[power]);
+        snprintf(out, YPI_QUANTITY_MAX, "%sB", ypi_axis_prefix(YPI_BYTES, power));
     else if (axis->quantity == YPI_SECONDS)
-        snprintf(out, YPI_QUANTITY_MAX, "%ss", si[power + 4]);
+        snprintf(out, YPI_QUANTITY_MAX, "%ss", ypi_axis_prefix(YPI_SECONDS, power));
     else
-        snprintf(out, YPI_QUANTITY_MAX, "%s%s%.60s", si[power + 4],
+        snprintf(out, YPI_QUANTITY_MAX, "%s%s%.60s", ypi_axis_prefix(YPI_PLAIN, power),
                  power > 0 && axis->unit != NULL && *axis->unit ? " " : "",
                  axis->unit != NULL ? axis->unit : "");
     return size;

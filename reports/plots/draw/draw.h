@@ -16,6 +16,9 @@ enum ypi_quantity {
     YPI_BYTES,   /* 1.5 MiB: powers of 1024 */
 };
 
+/* The prefix of that power of 1000, from -4 to 6, of YPI_BYTES of 1024, from 0. */
+const char *ypi_axis_prefix(enum ypi_quantity quantity, int power);
+
 /* A figure with four digits, its prefix and its unit: "1.5 ms", "64 MiB", "2.5 k tokens/s"; "n/a"
  * for NaN. `unit` is that of YPI_PLAIN; "" for none. */
 enum { YPI_QUANTITY_MAX = 96 };

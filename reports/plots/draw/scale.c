@@ -18,11 +18,16 @@ double ypi_scale_place(const struct ypi_scale *s, double value)
 
 /* -- figures ------------------------------------------------------------------------------- */
 
-void ypi_axis_quantity_text(char out[YPI_QUANTITY_MAX], double value, enum ypi_quantity quantity,
-                            const char *unit)
+const char *ypi_axis_prefix(enum ypi_quantity quantity, int power)
 {
     static const char *const si[] = {"p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E"};
     static const char *const binary[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+    return quantity == YPI_BYTES ? binary[power] : si[power + 4];
+}
+
+void ypi_axis_quantity_text(char out[YPI_QUANTITY_MAX], double value, enum ypi_quantity quantity,
+                            const char *unit)
+{
     const bool bytes = quantity == YPI_BYTES;
     const double base = bytes ? 1024 : 1000;
     /* Of counts a small one is a fraction and has no prefix. */
@@ -41,7 +46,7 @@ void ypi_axis_quantity_text(char out[YPI_QUANTITY_MAX], double value, enum ypi_q
         value *= base;
         power--;
     }
-    const char *prefix = bytes ? binary[power] : si[power + 4];
+    const char *prefix = ypi_axis_prefix(quantity, power);
     const bool symbol =
         strlen(unit) <= 1 || strncmp(unit, "FLOP", 4) == 0 || strncmp(unit, "B/s", 3) == 0;
     snprintf(out, YPI_QUANTITY_MAX, "%.4g%s%s%s%.60s", value, *prefix || *unit ? " " : "", prefix,
