@@ -20,10 +20,11 @@ struct figure {
     enum ypi_quantity quantity;
     double value;
     double work; /* iterations, of what may grow with them; else 0 */
+    int wanted;  /* by its budgets: 1 large, -1 small; 0: neither, or both */
 };
 
 struct ypi_exact {
-    cJSON *rows, *measurements;
+    cJSON *rows, *measurements, *wanted;
     char *machine;
     struct figure *list; /* by id, quantity, name */
     int count;
@@ -62,10 +63,48 @@ static const char measurements_sql[] =
            " JOIN measurement AS m ON m.result_id = r.id WHERE m.kind IN ('work', 'serve', 'run')"
            " GROUP BY r.case_id, m.position, m.name ORDER BY r.case_id, m.position";
 
+/* The direction that budgets give to values and errors. */
+static const char wanted_sql[] =
+    CHOSEN "SELECT r.case_id AS id, coalesce(b.name, '') AS name,"
+           " CASE b.kind WHEN 'max gradient error' THEN 8 ELSE 7 END AS quantity,"
+           " sum(DISTINCT CASE b.kind WHEN 'min value' THEN 1 ELSE -1 END) AS wanted FROM r"
+           " JOIN verdict AS b ON b.result_id = r.id"
+           " WHERE b.kind IN ('min value', 'max value', 'max gradient error') GROUP BY 1, 2, 3";
+
 _Static_assert(YPI_QUANTITY_OUTCOME == 1 && YPI_QUANTITY_PEAK == 3 && YPI_QUANTITY_RESIDENT == 4 &&
                    YPI_QUANTITY_ALLOCATIONS == 5 && YPI_QUANTITY_INSTRUCTIONS == 6 &&
                    YPI_QUANTITY_VALUE == 7 && YPI_QUANTITY_ERROR == 8 && YPI_QUANTITY_HASH == 9,
                "the numbers in the query");
+
+/* The first figure whose id is not before `id`. */
+static int find(const struct ypi_exact *e, const char *id)
+{
+    int low = 0;
+    int high = e->count;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (strcmp(e->list[middle].id, id) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void take_wanted(struct ypi_exact *e)
+{
+    const cJSON *row;
+    cJSON_ArrayForEach(row, e->wanted)
+    {
+        const char *id = ypi_text_of(row, "id");
+        const char *name = ypi_text_of(row, "name");
+        enum ypi_quantity quantity = (enum ypi_quantity)ypi_real(row, "quantity");
+        for (int i = find(e, id); i < e->count && strcmp(e->list[i].id, id) == 0; i++)
+            if (e->list[i].quantity == quantity &&
+                (*name == '\0' || strcmp(e->list[i].name, name) == 0))
+                e->list[i].wanted = (int)ypi_real(row, "wanted");
+    }
+}
 
 struct ypi_exact *ypi_exact_read(const char *path)
 {
@@ -87,7 +126,8 @@ struct ypi_exact *ypi_exact_read_runs(sqlite3 *db, const char *runs)
     struct ypi_exact *e = ypi_calloc(1, sizeof *e);
     e->rows = ypi_store_rows(db, figures_sql, 1, &runs);
     e->measurements = e->rows != NULL ? ypi_store_rows(db, measurements_sql, 1, &runs) : NULL;
-    if (e->measurements == NULL) {
+    e->wanted = e->measurements != NULL ? ypi_store_rows(db, wanted_sql, 1, &runs) : NULL;
+    if (e->wanted == NULL) {
         ypi_exact_close(e);
         return NULL;
     }
@@ -104,6 +144,7 @@ struct ypi_exact *ypi_exact_read_runs(sqlite3 *db, const char *runs)
                             .value = ypi_real(row, "value"),
                             .work = ypi_real(row, "work")};
     }
+    take_wanted(e);
     return e;
 }
 
@@ -113,6 +154,7 @@ void ypi_exact_close(struct ypi_exact *e)
         return;
     cJSON_Delete(e->rows);
     cJSON_Delete(e->measurements);
+    cJSON_Delete(e->wanted);
     free(e->list);
     free(e->machine);
     free(e);
@@ -121,21 +163,6 @@ void ypi_exact_close(struct ypi_exact *e)
 const char *ypi_exact_machine(const struct ypi_exact *e)
 {
     return e->machine != NULL ? e->machine : "";
-}
-
-/* The first figure whose id is not before `id`. */
-static int find(const struct ypi_exact *e, const char *id)
-{
-    int low = 0;
-    int high = e->count;
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-        if (strcmp(e->list[middle].id, id) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 bool ypi_exact_has(const struct ypi_exact *e, const char *id)
@@ -423,6 +450,10 @@ static void compare_figure(void *arg, struct group base, struct group head)
     fill(c, base, head);
     if (both && f->quantity == YPI_QUANTITY_OUTCOME)
         note_flaky(c, base, head);
+    if (verdict == YPI_COMPARED_CHANGED && head.first->wanted != 0 && c->base != c->head)
+        c->note = ypi_format("%s by its budget, which wants it %s",
+                             (c->head > c->base) == (head.first->wanted > 0) ? "better" : "worse",
+                             head.first->wanted > 0 ? "large" : "small");
     t->any = true;
 }
 

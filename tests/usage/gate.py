@@ -86,6 +86,19 @@ def check_exact(tap, yieldpoint, r):
               "what fails on both sides cannot be compared", done)
 
 
+def check_directions(tap, yieldpoint, r):
+    """A value that changed is better or worse where its budget says which way is."""
+    for sign in (1, -1):
+        r.head(change=" ".join(f"{name}={sign * 0.1}" for name in ("accuracy", "loss", "size", "free")))
+        done = gate(yieldpoint, r, "--base", "main", "-k", "scored", "--json", "-")
+        notes = {key[2]: (c["verdict"], c["note"]) for key, c in found(done).items()}
+        good, bad = ("better", "worse") if sign > 0 else ("worse", "better")
+        tap.equal((done.code, notes),
+                  (1, {"accuracy": ("changed", f"{good} by its budget, which wants it large"),
+                       "loss": ("changed", f"{bad} by its budget, which wants it small"),
+                       "size": ("changed", None), "free": ("changed", None)}), f"directions: all by {sign}")
+
+
 def check_varying(tap, yieldpoint, r):
     """What is another one from process to process proves nothing, and no more are asked once that is plain."""
     for what in ("value_varies", "allocations_vary"):
@@ -378,7 +391,7 @@ def main(yieldpoint, suite, other, commands):
         repository = Repository(folder, "the 'project'", suite, other)
         # Under a sanitizer, minutes: without those whose code others run too.
         more = () if SANITIZED else (check_instructions, check_sides, check_times, check_removed)
-        for check in (check_exact, check_varying, check_kept, check_builds, check_worktree, check_endings, *more):
+        for check in (check_exact, check_directions, check_varying, check_kept, check_builds, check_worktree, check_endings, *more):
             tap.run(check.__name__, check, tap, yieldpoint, repository)
             repository.git("checkout", "-q", "-f", "main")
         if not SANITIZED:

@@ -236,6 +236,17 @@ static void vary(struct yp_case *t)
     fclose(file);
 }
 
+/* Values whose budgets say which way is better. */
+YP_TEST(gate, scored,
+        .budgets = YP_BUDGETS(yp_min_value("accuracy", 0), yp_max_value("loss", 10),
+                              yp_min_value("size", 0), yp_max_value("size", 10)))
+{
+    yp_value(t, "accuracy", 0.5 + change("accuracy"));
+    yp_value(t, "loss", 2 + change("loss"));
+    yp_value(t, "size", 3 + change("size"));
+    yp_value(t, "free", 4 + change("free"));
+}
+
 YP_TEST(gate, exact, .tags = "perf small")
 {
     size_t iterations = 0;
