@@ -188,6 +188,32 @@ static enum ypi_compared judge(struct ypi_ratio ratio, double threshold)
     return ratio.high <= 1 + threshold ? YPI_COMPARED_SAME : YPI_COMPARED_UNSURE;
 }
 
+/* More runs than that are no advice. */
+enum { RUNS_MOST = 200 };
+
+/* What would make the verdict sure, if the ratio and the scatter stay as they are; "": nothing to
+ * say. The caller frees. */
+static char *advice(const struct comparing *c, const struct ypi_times *const of[2],
+                    struct ypi_ratio ratio, double known, bool few)
+{
+    int runs = 2; /* of each, until the scatter is known */
+    while (known + 2 * runs - 2 < FREEDOM_LEAST)
+        runs++;
+    if (c->by_share)
+        return ypi_strdup("; times of both sides on one machine can tell more");
+    if (few)
+        return ypi_format("; %d runs of each would show the scatter", runs);
+    /* The interval's half, in logarithms, shrinks with the root of the numbers of runs. */
+    double half = log(ratio.high / ratio.ratio);
+    double away = fabs(log(ratio.ratio) - log1p(c->found->threshold));
+    double parts = 1.0 / of[0]->count + 1.0 / of[1]->count;
+    double needed = ceil(2 / parts * (half / away) * (half / away));
+    if (isfinite(needed) && needed <= RUNS_MOST)
+        return ypi_format("; some %.0f runs of each would be sure, if the ratio stays", needed);
+    return ypi_strdup("; so near to the threshold, only pairs can be sure: yieldpoint gate, or "
+                      "another --threshold");
+}
+
 static void compare_time(struct comparing *c, const struct ypi_times *const of[2])
 {
     struct ypi_comparison *to =
@@ -204,10 +230,13 @@ static void compare_time(struct comparing *c, const struct ypi_times *const of[2
     if (c->by_share &&
         (!all_known(of[0]->shares, of[0]->count) || !all_known(of[1]->shares, of[1]->count))) {
         to->verdict = YPI_COMPARED_UNSURE;
-        to->note = ypi_strdup("a side has no share of a bound");
+        to->note =
+            ypi_strdup("a side has no share of a bound; runs of both sides on one machine can be "
+                       "compared without");
         return;
     }
     struct ypi_scatter known = scatter_of(c, of);
+    const double freedom = known.freedom;
     double more = c->by_share ? SCATTER_OF_MACHINES : 0;
     bool few = known.freedom + of[0]->count + of[1]->count - 2 < FREEDOM_LEAST;
     if (few) {
@@ -221,9 +250,13 @@ static void compare_time(struct comparing *c, const struct ypi_times *const of[2
     to->ratio = ratio.ratio;
     to->low = ratio.low;
     to->high = ratio.high;
+    char *more_runs =
+        to->verdict == YPI_COMPARED_UNSURE ? advice(c, of, ratio, freedom, few) : ypi_strdup("");
+    const char *taken = few ? TAKEN : "";
     to->note = of[0]->count + of[1]->count == 2
-                   ? ypi_format("one run of each%s", few ? TAKEN : "")
-                   : ypi_format("%d and %d runs%s", of[0]->count, of[1]->count, few ? TAKEN : "");
+                   ? ypi_format("one run of each%s%s", taken, more_runs)
+                   : ypi_format("%d and %d runs%s%s", of[0]->count, of[1]->count, taken, more_runs);
+    free(more_runs);
 }
 
 static bool measures(const struct side *s, const char *id, const char *name)

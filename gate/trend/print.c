@@ -176,8 +176,20 @@ static void print_others(const struct ypi_trend *t)
         ypi_text_add(&text, "%s  ", s->varies ? "varies   " : "too short");
         add_title(&text, s);
         ypi_text_add(&text, ": %zu point%s", s->count, s->count == 1 ? "" : "s");
+        if (!s->varies)
+            ypi_text_add(&text, ", %zu more needed", YPI_TREND_POINTS - s->count);
         ypi_summary_line(stdout, &text);
     }
+}
+
+/* Points that the longest of those too short lacks. */
+static size_t fewest_more(const struct ypi_trend *t)
+{
+    size_t fewest = YPI_TREND_POINTS;
+    for (size_t i = 0; i < t->series_count; i++)
+        if (ypi_trend_is_short(&t->series[i]) && YPI_TREND_POINTS - t->series[i].count < fewest)
+            fewest = YPI_TREND_POINTS - t->series[i].count;
+    return fewest;
 }
 
 void ypi_trend_print(const struct ypi_trend *t, const struct ypi_trend_request *r)
@@ -195,6 +207,11 @@ void ypi_trend_print(const struct ypi_trend *t, const struct ypi_trend_request *
     if (c.varying > 0)
         printf(", %d vary by themselves", c.varying);
     printf("\n");
+    if (c.too_short > 0)
+        printf(
+            "a series is searched from %d points on, one for each commit and day: the longest too "
+            "short lacks %zu\n",
+            YPI_TREND_POINTS, fewest_more(t));
     if (c.small > 0)
         printf("%d change%s of less than %g %% not told\n", c.small, c.small == 1 ? "" : "s",
                100 * r->change);

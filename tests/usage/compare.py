@@ -5,6 +5,7 @@ usage: compare.py YIELDPOINT SUITE"""
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import sys
@@ -83,6 +84,41 @@ def times(tap, place):
     series(place, path, new=1.04, noise=0.2, count=4)
     got, document = place.found(path, OLD, NEW)
     tap.equal((got, verdict(document, "time")), (UNSURE, "cannot say"), "too noisy to say")
+
+
+def advice(tap, place):
+    """Where it cannot say, it says how many runs would: with so many, most comparisons are sure."""
+    asked, sure, few = 0, 0, 0
+    for seed in range(12):
+        path = place.fresh()
+        series(place, path, new=1.12, noise=0.04, count=4, seed=seed)
+        it = of(place.found(path, OLD, NEW)[1], "time")[0]
+        said = re.search(r"^4 and 4 runs; some (\d+) runs of each would be sure, if the ratio stays$", it["note"])
+        if it["verdict"] != "cannot say" or not said or int(said.group(1)) > 40:
+            continue
+        asked += 1
+        few += int(said.group(1)) <= 4
+        path = place.fresh()
+        series(place, path, new=it["ratio"], noise=0.04, count=int(said.group(1)), seed=seed + 100)
+        sure += verdict(place.found(path, OLD, NEW)[1], "time") in ("slower", "same")
+    tap.check(asked >= 4 and few == 0 and sure >= asked / 2, "some N runs of each would be sure", (asked, sure, few))
+    path = place.fresh()
+    history = History(path)
+    for commit, middle in ((OLD, 1), (NEW, 1.031)):
+        for i in range(6):
+            history.copy(place.original, middle * (1.02 if i % 2 else 1 / 1.02), commit=commit)
+    history.close()
+    it = of(place.found(path, OLD, NEW)[1], "time")[0]
+    tap.check(it["verdict"] == "cannot say" and it["note"].endswith("only pairs can be sure: yieldpoint gate, or another "
+                                                                    "--threshold"), "too near to the threshold", it)
+    path = place.fresh()
+    series(place, path, new=1.1, count=1)
+    it = of(place.found(path, OLD, NEW)[1], "time")[0]
+    tap.check(it["note"].endswith("12 % is taken; 3 runs of each would show the scatter"), "one run of each", it)
+    path = place.fresh()
+    series(place, path, new=1.1, count=3)
+    it = of(place.found(path, OLD, NEW)[1], "time")[0]
+    tap.check("12 %" not in it["note"], "and they do", it)
 
 
 def false_alarms(tap, place):
@@ -407,7 +443,7 @@ def main():
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         place = Place(folder, yieldpoint, suite)
-        for check in [times, false_alarms, few_runs, exact, one_side, machines, options, words,
+        for check in [times, advice, false_alarms, few_runs, exact, one_side, machines, options, words,
                       listing, reproduce, reproduce_plain, reproduce_what_is_not_there, reproduce_a_revision,
                       baseline, interrupted]:
             tap.run(check.__name__, check, tap, place)

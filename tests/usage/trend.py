@@ -180,12 +180,13 @@ def check_text(tap, yieldpoint, history):
     tap.check("  drift   slower: 1.1" in done.out and "over the last 60 points, from 2023-11-15" in done.out,
               "a drift as text", done)
     done = text("-v")
-    tap.check("too short  t.c::short  work: 9 points\n" in done.out and
+    tap.check("too short  t.c::short  work: 9 points, 1 more needed\n" in done.out and
               "varies     t.c::restless  host peak memory: 12 points\n" in done.out and
               "1 change of less than 2 % not told\n" in done.out, "-v lists what was not looked at", done)
     tap.check("less    " not in done.out and "  more    1.0 KiB -> 4.0 KiB\n" in done.out, "memory as text", done)
     quiet = text()
-    tap.check("too short  t.c" not in quiet.out and ", 2 too short (fewer than 10 points), 1 vary by" in quiet.out,
+    tap.check("too short  t.c" not in quiet.out and ", 2 too short (fewer than 10 points), 1 vary by" in quiet.out and
+              "one for each commit and day: the longest too short lacks 1\n" in quiet.out,
               "without it they are counted", quiet)
 
 
