@@ -54,7 +54,7 @@ def check_time(tap, yieldpoint, r):
     tap.check(done.code == FINE and f"first bad commit: {commits[3]}\n" in done.out, "twice the time", done)
     tap.check(re.search(r"followed: time of roots, which bad has [12]\.\d+ times", done.out), "what is followed", done)
     tap.check(f"  beside its parent {commits[2][:10]}: time of roots " in done.out, "beside its parent", done)
-    tap.check(re.search(r"(9\d|10\d|11\d) % of the way from good to bad\n", done.out), "how much of it", done)
+    tap.check(re.search(r"(9\d|10\d|11\d) % of the way from good to bad \[\d+ %, \d+ %\]\n", done.out), "how much of it", done)
     tap.check(re.search(r"[234] of 6 commits tried", done.out), "how many were tried", done)
     with open(markdown, encoding="utf-8") as file:
         text = file.read()
