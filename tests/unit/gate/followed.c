@@ -244,7 +244,7 @@ Test(gate_followed, planted_slowdowns_are_found_or_it_is_said_that_they_are_not)
         for (int s = 0; s < 3; s++) {
             struct counts n = {0};
             for (uint64_t t = 0; t < 100; t++) {
-                struct ypi_seed seed = ypi_seed_of(21, (uint64_t)(10 * e + s), t);
+                struct ypi_seed seed = ypi_seed_of(21, 10 * (uint64_t)e + (uint64_t)s, t);
                 bisect(&seed, effects[e], scatters[s], false, &n);
             }
             cr_expect_leq(n.wrong + n.false_part, 5,
