@@ -18,6 +18,8 @@
 /* Good and bad are compared until bad is so far from good for certain, as a part of the way that it
  * seems to be: the middle is then well between both, and not only between two estimates. */
 #define SHARP 0.75
+/* Of the time: what good and bad beside each other may take, as nothing follows without. */
+#define ENDS_SHARE (1.0 / 3)
 /* A comparison in less would not come to its first pair. */
 #define LEAST_SECONDS 1.0
 /* Of a set of commits: more are known by their hashes alone. */
@@ -85,7 +87,7 @@ static enum yp_status compare(struct bisect *b, const struct meeting *m,
         .options = b->r->options,
         .rule = rule,
         .instructions = counts_instructions(b),
-        .budget = b->seconds / m->looks,
+        .budget = b->seconds * (b->out.follows ? 1.0 / m->looks : ENDS_SHARE),
         .stop = b->stop};
     describe(&found->base, m->base);
     describe(&found->head, m->head);
