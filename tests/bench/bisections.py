@@ -1,6 +1,6 @@
 """How often `yieldpoint bisect` names the commit that made a case slower.
 
-usage: bisect.py BUILD [--slower N] [--loaded N] [--minutes M] [--seed S] [--keep FILE]
+usage: bisections.py BUILD [--slower N] [--loaded N] [--minutes M] [--seed S] [--keep FILE]
     BUILD      a build directory with tests
     --slower   bisects of each planted slowdown, +5 % and +10 % in one of 20 commits
     --loaded   the same beside a loop that keeps one processor busy
