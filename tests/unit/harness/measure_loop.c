@@ -206,6 +206,12 @@ const struct ypi_job *ypi_child_job(const struct yp_case *t)
 
 static int framework_depth;
 
+void ypi_child_heap_pauses(const struct yp_case *t, bool pauses)
+{
+    (void)t;
+    (void)pauses;
+}
+
 void ypi_child_framework_begins(struct yp_case *t)
 {
     (void)t;
