@@ -17,8 +17,6 @@ enum ypi_heap_state {
     YPI_HEAP_ON,
 };
 
-enum { YPI_HEAP_FRAMES = 32 };
-
 /* Bytes are those that were requested, whatever the allocator took for them. A realloc counts as an
  * allocation of the new size and as a free. A request that fails counts as nothing else. */
 struct ypi_heap_counts {
@@ -29,9 +27,6 @@ struct ypi_heap_counts {
     /* The leaked block that was allocated first; 0: none. Numbers count a thread's allocations, and
      * threads by their first one. */
     uint64_t leak_number, leak_bytes;
-    uintptr_t leak_caller;             /* the address that malloc was to return to */
-    int frame_count;                   /* of the stack of the watched allocation */
-    uintptr_t frames[YPI_HEAP_FRAMES]; /* innermost first */
     uint64_t lost; /* blocks that found no room in the table: the figures are too low */
 };
 
@@ -42,9 +37,9 @@ struct ypi_heap {
     /* Why calls do not come here; NULL: they do. Forgets what was counted. */
     const char *(*problem)(void);
     /* Forgets all blocks and begins to count at 0, PAUSED. refuse() is asked at each request that
-     * counts and refuses it by true; NULL: none is refused. `watched`: the number of an allocation
-     * whose stack is kept; 0: none. */
-    void (*begin)(int (*refuse)(void), uint64_t watched);
+     * counts and refuses it by true; NULL: none is refused. Of the allocation that has the number
+     * `watched`, seen() is told the address that the call will return to; 0: of none. */
+    void (*begin)(int (*refuse)(void), uint64_t watched, void (*seen)(uintptr_t caller));
     void (*set)(enum ypi_heap_state state);
     /* Where the calling thread notes how many functions of the framework it is in; above 0 none of
      * its allocations count. */

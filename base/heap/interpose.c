@@ -9,7 +9,6 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
-#include <execinfo.h>
 #include <link.h>
 #include <malloc.h>
 #include <stdatomic.h>
@@ -98,8 +97,7 @@ static _Atomic int state; /* enum ypi_heap_state */
 static int (*refuse_one)(void);
 static uint64_t watched;
 static uintptr_t linker_from, linker_to;
-static uintptr_t frames[YPI_HEAP_FRAMES];
-static _Atomic int frame_count;
+static void (*seen)(uintptr_t caller);
 static _Atomic uint64_t refused, thread_count;
 
 static OF_THREAD int inside;
@@ -129,16 +127,11 @@ static bool is_refused(void)
     return true;
 }
 
-/* What the unwinder takes for itself is nobody's. */
-__attribute__((noinline)) static void keep_stack(void)
+static void tell(uintptr_t caller)
 {
     const int error = errno;
     inside++;
-    void *seen[YPI_HEAP_FRAMES + 2];
-    const int count = backtrace(seen, YPI_HEAP_FRAMES + 2);
-    for (int i = 2; i < count; i++) /* without this function and the one that was called */
-        frames[i - 2] = (uintptr_t)seen[i];
-    atomic_store(&frame_count, count > 2 ? count - 2 : 0);
+    seen(caller);
     inside--;
     errno = error;
 }
@@ -150,20 +143,11 @@ static inline void note(void *block, size_t bytes, uintptr_t caller)
     const struct ypi_heap_block made = {.address = (uintptr_t)block,
                                         .bytes = bytes & (UINT64_MAX >> 1),
                                         .linker = caller >= linker_from && caller < linker_to,
-                                        .number = ++number,
-                                        .caller = caller};
+                                        .number = ++number};
     ypi_heap_table_add(&made, true);
+    if (watched != 0 && number == watched)
+        tell(caller);
 }
-
-/* In a macro, so that the stack that is kept begins at the function that was called. */
-#define NOTED(block, bytes, caller) \
-    do { \
-        if ((block) != NULL) { \
-            note(block, bytes, caller); \
-            if (watched != 0 && number == watched) \
-                keep_stack(); \
-        } \
-    } while (0)
 
 /* -- the functions of C --------------------------------------------------------------------- */
 
@@ -180,8 +164,8 @@ static inline __attribute__((always_inline)) void *take(size_t bytes, uintptr_t 
     if (refuses(counted))
         return NULL;
     void *block = next.malloc(bytes);
-    if (counted)
-        NOTED(block, bytes, caller);
+    if (counted && block != NULL)
+        note(block, bytes, caller);
     return block;
 }
 
@@ -202,8 +186,8 @@ static inline __attribute__((always_inline)) void *take_aligned(size_t alignment
     if (next.memalign == NULL || refuses(counted))
         return NULL;
     void *block = next.memalign(alignment, bytes);
-    if (counted)
-        NOTED(block, bytes, caller);
+    if (counted && block != NULL)
+        note(block, bytes, caller);
     return block;
 }
 
@@ -220,8 +204,8 @@ VISIBLE void *calloc(size_t count, size_t each)
     if (refuses(counted))
         return NULL;
     void *block = next.calloc(count, each);
-    if (counted)
-        NOTED(block, count * each, CALLER);
+    if (counted && block != NULL)
+        note(block, count * each, CALLER);
     return block;
 }
 
@@ -251,8 +235,8 @@ VISIBLE void *realloc(void *block, size_t bytes)
     void *moved = next.realloc(block, bytes);
     if (moved == NULL && bytes > 0 && known) {
         ypi_heap_table_restore(&was, counted);
-    } else if (counted) {
-        NOTED(moved, bytes, CALLER);
+    } else if (counted && moved != NULL) {
+        note(moved, bytes, CALLER);
     } else if (known && moved != NULL) {
         was.address = (uintptr_t)moved;
         was.bytes = bytes & (UINT64_MAX >> 1);
@@ -281,8 +265,8 @@ VISIBLE void *aligned_alloc(size_t alignment, size_t bytes)
     if (next.aligned_alloc == NULL || refuses(counted))
         return NULL;
     void *block = next.aligned_alloc(alignment, bytes);
-    if (counted)
-        NOTED(block, bytes, CALLER);
+    if (counted && block != NULL)
+        note(block, bytes, CALLER);
     return block;
 }
 
@@ -299,8 +283,8 @@ VISIBLE int posix_memalign(void **out, size_t alignment, size_t bytes)
     if (failed != 0)
         return failed;
     *out = block;
-    if (counted)
-        NOTED(block, bytes, CALLER);
+    if (counted && block != NULL)
+        note(block, bytes, CALLER);
     return 0;
 }
 
@@ -433,9 +417,10 @@ static const char *sanitizer(void)
 static const char *problem(void)
 {
     /* By the name, as other libraries find it. */
-    void *seen = dlsym(RTLD_DEFAULT, "malloc");
+    void *its_malloc = dlsym(RTLD_DEFAULT, "malloc");
     Dl_info its, own;
-    if (dladdr(seen, &its) == 0 || dladdr(&ypi_heap, &own) == 0 || its.dli_fbase != own.dli_fbase)
+    if (dladdr(its_malloc, &its) == 0 || dladdr(&ypi_heap, &own) == 0 ||
+        its.dli_fbase != own.dli_fbase)
         return "another library's malloc comes before that of yieldpoint-heap";
     const int before = inside;
     const enum ypi_heap_state was = now();
@@ -465,21 +450,17 @@ static void find_linker(void)
             linker_to = base + segments[i].p_vaddr + segments[i].p_memsz;
 }
 
-static void begin(int (*refuse)(void), uint64_t watch)
+static void begin(int (*refuse)(void), uint64_t watch, void (*told)(uintptr_t caller))
 {
     atomic_store(&state, YPI_HEAP_OFF);
-    if (watch != 0) { /* what the unwinder loads, it loads here */
-        void *one[1];
-        backtrace(one, 1);
-    }
     find_linker();
     ypi_heap_table_begin();
     refuse_one = refuse;
     watched = watch;
+    seen = told;
     number = 0;
     atomic_store(&thread_count, 0);
     atomic_store(&refused, 0);
-    atomic_store(&frame_count, 0);
     atomic_store(&state, YPI_HEAP_PAUSED);
 }
 
@@ -497,8 +478,6 @@ static void read_counts(struct ypi_heap_counts *out)
 {
     ypi_heap_table_read(out);
     out->refused = atomic_load(&refused);
-    out->frame_count = atomic_load(&frame_count);
-    memcpy(out->frames, frames, sizeof frames);
 }
 
 __attribute__((visibility("default"))) const struct ypi_heap ypi_heap = {.sanitizer = sanitizer,

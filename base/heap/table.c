@@ -225,7 +225,6 @@ static void read_leaks(const struct shard *s, struct ypi_heap_counts *out)
         if (out->leak_number == 0 || b->number < out->leak_number) {
             out->leak_number = b->number;
             out->leak_bytes = b->bytes;
-            out->leak_caller = b->caller;
         }
     }
 }

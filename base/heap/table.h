@@ -10,7 +10,6 @@ struct ypi_heap_block {
     uint64_t bytes : 63;
     uint64_t linker : 1; /* taken by the dynamic linker for itself */
     uint64_t number;     /* see struct ypi_heap_counts */
-    uintptr_t caller;
 };
 
 /* Forgets all blocks and figures. */
@@ -26,5 +25,5 @@ bool ypi_heap_table_take(uintptr_t address, bool counts, struct ypi_heap_block *
 /* Puts back what was taken out, since it was not freed; `counted` as it was then. */
 void ypi_heap_table_restore(const struct ypi_heap_block *block, bool counted);
 
-/* All but what is refused and the frames. */
+/* All but what is refused. */
 void ypi_heap_table_read(struct ypi_heap_counts *out);

@@ -2,6 +2,7 @@
 #include "base/heap/heap.h"
 
 #include "device/backend.h"
+#include "harness/body/stack.h"
 #include "harness/body/state.h"
 
 #include <stdio.h>
@@ -26,7 +27,8 @@ void ypi_child_open_heap(struct yp_case *t)
         return;
     }
     setvbuf(stdout, output, _IOLBF, sizeof output);
-    ypi_heap.begin(child->job->fail_allocation != 0 ? ypi_refuse_of_all : NULL, 0);
+    ypi_heap.begin(child->job->fail_allocation != 0 ? ypi_refuse_of_all : NULL,
+                   child->job->watched_allocation, ypi_stack_of_allocation);
     *ypi_heap.inside() = 1;
     child->heap = true;
     ypi_heap.set(YPI_HEAP_ON);

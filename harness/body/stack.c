@@ -108,7 +108,7 @@ static uintptr_t interrupted_at(const void *context)
 #endif
 }
 
-static void send_stack(enum ypi_stack_kind kind, const void *context)
+static void send_stack_from(enum ypi_stack_kind kind, uintptr_t from)
 {
     struct ypi_stack stack;
     memset(&stack, 0, offsetof(struct ypi_stack, frames));
@@ -116,11 +116,21 @@ static void send_stack(enum ypi_stack_kind kind, const void *context)
     stack.thread = thread_id();
     stack.of_case = stack.thread == here.thread;
     prctl(PR_GET_NAME, stack.name);
-    struct walk walk = {&stack, interrupted_at(context), stack.of_case};
+    struct walk walk = {&stack, from, stack.of_case};
     _Unwind_Backtrace(visit, &walk);
     ypi_channel_send(here.t->child->job->channel, YPI_MESSAGE_STACK, &stack,
                      offsetof(struct ypi_stack, frames), stack.frames,
                      (size_t)stack.count * sizeof *stack.frames);
+}
+
+static void send_stack(enum ypi_stack_kind kind, const void *context)
+{
+    send_stack_from(kind, interrupted_at(context));
+}
+
+void ypi_stack_of_allocation(uintptr_t caller)
+{
+    send_stack_from(YPI_STACK_LEAK, caller);
 }
 
 /* What was printed without an end of line; exit() would write it. */

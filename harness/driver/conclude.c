@@ -6,6 +6,7 @@
 #include "harness/driver/rounds.h"
 #include "harness/driver/sweep.h"
 #include "harness/run/ending.h"
+#include "harness/stack/symbols.h"
 
 /* The last word on an item, from all of its processes. */
 static void conclude(struct ypi_runner *run, struct ypi_item *item)
@@ -60,16 +61,56 @@ static void finish_failing(struct ypi_runner *run, struct ypi_item *item, struct
         conclude(run, item);
 }
 
-static void finish_timed(struct ypi_runner *run, struct ypi_item *item, const struct ypi_result *r)
+/* The number of the first allocation that leaked, where that fails the case. The stack is taken in
+ * a process of its own: to unwind at each allocation would take longer than the work. */
+static uint64_t leaked_first(const struct ypi_result *r)
 {
-    keep_result(item, r);
+    for (int i = 0; i < r->verdict_count; i++)
+        if (r->verdicts[i].budget->kind == YP_BUDGET_MAX_LEAK &&
+            r->verdicts[i].budget->memory == YP_HEAP && r->verdicts[i].met == YPI_NOT_MET)
+            return r->memory.heap_leak_number;
+    return 0;
+}
+
+/* Where the same block leaked again, of which nothing else is taken. */
+static void take_leak(struct ypi_result *whole, struct ypi_result *r, uint64_t watched)
+{
+    for (int i = 0; i < r->stack_count; i++)
+        if (r->stacks[i].kind == YPI_STACK_LEAK && whole->leak_stack == NULL &&
+            r->memory.heap_leak_number == watched &&
+            r->memory.heap_leak_bytes == whole->memory.heap_leak_bytes)
+            whole->leak_stack = ypi_stack_text(&r->stacks[i], "");
+    ypi_result_clear(r);
+}
+
+static void go_on(struct ypi_runner *run, struct ypi_item *item)
+{
     struct ypi_result *all = item->results;
-    ypi_judge_budgets(&all[item->result_count - 1], &run->how);
     if (!run->stopped &&
         ypi_needs_confirmation(&all[0], &run->how, all + 1, item->result_count - 1))
         again(run, item);
     else
         conclude(run, item);
+}
+
+static void finish_timed(struct ypi_runner *run, struct ypi_item *item, const struct ypi_result *r)
+{
+    keep_result(item, r);
+    ypi_judge_budgets(&item->results[item->result_count - 1], &run->how);
+    item->watched = item->result_count == 1 && !run->stopped ? leaked_first(&item->results[0]) : 0;
+    if (item->watched != 0) {
+        item->state = YPI_WAITING;
+        run->again++;
+    } else {
+        go_on(run, item);
+    }
+}
+
+static void finish_watched(struct ypi_runner *run, struct ypi_item *item, struct ypi_result *r)
+{
+    take_leak(&item->results[0], r, item->watched);
+    item->watched = 0;
+    go_on(run, item);
 }
 
 void ypi_finish(struct ypi_runner *run, struct ypi_item *item, int signal_number, int exit_code)
@@ -92,6 +133,8 @@ void ypi_finish(struct ypi_runner *run, struct ypi_item *item, int signal_number
     r.skipped = report.skipped;
     if (item->in_round)
         ypi_rounds_finish(run, item, &r);
+    else if (item->watched != 0)
+        finish_watched(run, item, &r);
     else if (run->o->fail_each && !item->c.test->fixture)
         finish_failing(run, item, &r);
     else

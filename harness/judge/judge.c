@@ -218,9 +218,18 @@ static void fail_verdict(struct ypi_result *r, const struct ypi_verdict *v)
     if (v->asked > 0)
         ypi_text_add(&message, "; %d of %d fresh %s say so too", v->confirmed, v->asked,
                      ypi_is_relation(r->c) ? "rounds" : "processes");
+    if (v->budget->kind == YP_BUDGET_MAX_LEAK && v->budget->memory == YP_HEAP)
+        ypi_text_add(&message, "; %llu block%s, the first of %llu bytes",
+                     (unsigned long long)r->memory.heap_leaked_blocks,
+                     r->memory.heap_leaked_blocks > 1 ? "s" : "",
+                     (unsigned long long)r->memory.heap_leak_bytes);
     ypi_add_baseline(&message, r, v);
     char *finished = ypi_text_take(&message);
     ypi_result_fail(r, k->cause != 0 ? k->cause : YPI_CAUSE_BUDGET, NULL, 0, "%s", finished);
+    if (v->budget->kind == YP_BUDGET_MAX_LEAK && v->budget->memory == YP_HEAP) {
+        r->failures[r->failure_count - 1].stack = r->leak_stack;
+        r->leak_stack = NULL;
+    }
     free(finished);
 }
 

@@ -25,13 +25,14 @@ struct ypi_job {
     uint64_t memory_limit;
     uint64_t device_memory_limit;
     bool speed_judged;
-    double max_seconds;       /* that a measurement takes at most; 0: as long as it asks for */
-    double slowdown;          /* factor on every timed sample; 1: none */
-    bool instructions;        /* count them by Callgrind */
-    bool audit;               /* count the device's work by CUPTI */
-    uint64_t fail_allocation; /* the request to refuse; 0: none */
-    bool untimed;             /* measured bodies run, and nothing is timed */
-    bool once;                /* each body runs once: how it fails is what matters */
+    double max_seconds;          /* that a measurement takes at most; 0: as long as it asks for */
+    double slowdown;             /* factor on every timed sample; 1: none */
+    bool instructions;           /* count them by Callgrind */
+    bool audit;                  /* count the device's work by CUPTI */
+    uint64_t fail_allocation;    /* the request to refuse; 0: none */
+    uint64_t watched_allocation; /* of the heap: its stack is asked for; 0: none */
+    bool untimed;                /* measured bodies run, and nothing is timed */
+    bool once;                   /* each body runs once: how it fails is what matters */
     enum ypi_bind bind;
     struct ypi_places places; /* none where nothing is bound */
     int attempt;              /* see ypi_result */

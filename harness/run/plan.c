@@ -339,6 +339,7 @@ struct ypi_job ypi_job_of(const struct ypi_item *item, const struct ypi_options 
     job.instructions = o->instructions && ypi_count_wanted(c);
     job.audit = o->audit && ypi_count_wanted(c);
     job.fail_allocation = ypi_item_fails(item, o);
+    job.watched_allocation = item->watched;
     job.once = o->fail_each;
     /* The next case in the same process would be bound like the one before. */
     job.bind = o->no_fork ? YPI_BIND_NONE : o->bind;

@@ -42,6 +42,7 @@ struct ypi_item {
     struct ypi_result *results;
     int result_count;
     bool over;                /* this attempt's end was seen */
+    uint64_t watched;         /* this process looks for the stack of that allocation; 0: of none */
     bool in_round;            /* this attempt is of a round that relations ask for */
     struct ypi_result *fresh; /* what it brought; NULL: nothing yet */
     /* Written by the watchdog. */

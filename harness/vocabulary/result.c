@@ -191,6 +191,7 @@ void ypi_result_clear(struct ypi_result *r)
     free(r->verdicts);
     free(r->series);
     free(r->stacks);
+    free(r->leak_stack);
     free(r->tail);
     *r = (struct ypi_result){0};
 }

@@ -274,6 +274,7 @@ enum ypi_stack_kind {
     YPI_STACK_CRASH, /* of the thread that crashed */
     YPI_STACK_STUCK, /* of a thread of a case that is too slow */
     YPI_STACK_LEFT,  /* of a thread that is there when the case is over */
+    YPI_STACK_LEAK,  /* of the allocation whose block was not freed */
     YPI_STACK_BEFORE /* none: of a thread that was there before the case */
 };
 
@@ -341,6 +342,7 @@ struct ypi_result {
     int gradient_count;
     struct ypi_verdict *verdicts; /* one a budget, in declared order */
     int verdict_count;
+    char *leak_stack;         /* owned: of the first block of the heap that was not freed; NULL */
     struct ypi_stack *stacks; /* owned: as they came, until they are text */
     int stack_count;
     double *series; /* owned: rows of what the accelerator did over time */

@@ -71,8 +71,10 @@ def check_failures(tap, program, history):
     tap.check(messages == ["budget heap memory: at most 99 B at once: 100 B, 1.01 % above the limit",
                            "budget heap memory: at most 0 allocations: 1"], "each is named with its figure", messages)
     leak = found[FILE + "leaks"]["failures"]
-    tap.check(len(leak) == 1 and leak[0]["cause"] == "leak" and
-              "at most 10 B left behind: 70 B" in leak[0]["message"], "a leak is one", leak)
+    tap.check(len(leak) == 1 and leak[0]["cause"] == "leak" and "at most 10 B left behind: 70 B" in leak[0]["message"] and
+              leak[0]["message"].endswith("; 2 blocks, the first of 30 bytes"), "a leak is one", leak)
+    frames = (leak[0]["stack"] or "").split("\n")
+    tap.check("lose" in frames[0] and "ypi_body_heap_leaks" in frames[1], "with the stack of the first", leak)
 
 
 def check_refusals(tap, program, history):
