@@ -399,7 +399,8 @@ class CountResults(Scratch):
 GREEN = """test('plain', program, args: ['exit', '0'], suite: 'unit')
 test('subtests', program, args: ['1..2', 'ok 1 - a', 'ok 2 - b'], protocol: 'tap', suite: 'unit')
 test('small', program, suite: ['stress', 'small'],
-  args: ['options', get_option('sanitize') == 'true' ? '--speed=off --no-fork' : '--speed=record --max-seconds=0.2'])
+  args: ['options', get_option('sanitize') == 'true' ? '--speed=off --no-fork' :
+    '--speed=record --max-seconds=0.2 --jobs=' + run_command('nproc', check: true).stdout().strip()])
 test('medium', program, args: ['exit', '1'], suite: ['stress', 'medium'])
 test('slow', program, args: ['exit', '1'], suite: ['stress', 'slow'])
 """

@@ -97,7 +97,7 @@ def check_allocations(tap, program, folder, sanitized):
     tap.check(done.code == 1 and
               f"with allocation 2 refused (--fail-allocation=2): {what}" in done.out,
               "what is left behind fails it", done)
-    if sanitized: # ci/test finds leaks of the suites so
+    if sanitized:  # ci/test finds leaks of the suites so
         done, stored = case(program, os.path.join(folder, "here.db"), "leaks", "--fail-allocation=2", "--no-fork")
         tap.check(done.code == 1 and "LeakSanitizer: detected memory leaks" in done.err and
                   "in ypi_body_memory_leaks " in done.err,
