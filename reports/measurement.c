@@ -6,8 +6,8 @@
 #include "harness/history/history.h"
 #include "reports/format.h"
 
-#include <stdbool.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,10 +12,10 @@
  * A section is a case; its name goes up to the last `]` of the line. With the name of an
  * instruction set (yp_isa_name) behind the id it holds where a process may use that one at most, or
  * the highest, amx, where it may use AMX; of several that hold the lowest counts. A key is the kind
- * of the budget, what it is of (a measurement, value or check, or host, device or heap), and of a count
- * its counter. Bytes, seconds and shares are plain numbers. In names, % = : ; # are written %25 %3d
- * %3a %3b %23, a blank at an end %20. Only what is the same on every machine may stand there: no
- * rates and no times.
+ * of the budget, what it is of (a measurement, value or check, or host, device or heap), and of a
+ * count its counter. Bytes, seconds and shares are plain numbers. In names, % = : ; # are written
+ * %25 %3d %3a %3b %23, a blank at an end %20. Only what is the same on every machine may stand
+ * there: no rates and no times.
  */
 #pragma once
 
