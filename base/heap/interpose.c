@@ -191,6 +191,9 @@ static inline __attribute__((always_inline)) void *take_aligned(size_t alignment
     return block;
 }
 
+/* The parameters have the reserved names of the headers there. */
+/* NOLINTBEGIN(readability-inconsistent-declaration-parameter-name) */
+
 VISIBLE void *malloc(size_t bytes)
 {
     return take(bytes, CALLER);
@@ -232,7 +235,8 @@ VISIBLE void *realloc(void *block, size_t bytes)
         return NULL;
     const bool known =
         now() != YPI_HEAP_OFF && ypi_heap_table_take((uintptr_t)block, counted || bytes == 0, &was);
-    void *moved = next.realloc(block, bytes);
+    /* As the program asked for it. */
+    void *moved = next.realloc(block, bytes); /* NOLINT(clang-analyzer-optin.portability.UnixAPI) */
     if (moved == NULL && bytes > 0 && known) {
         ypi_heap_table_restore(&was, counted);
     } else if (counted && moved != NULL) {
@@ -299,6 +303,8 @@ VISIBLE void *pvalloc(size_t bytes)
     const size_t whole = bytes == 0 ? page : (bytes + page - 1) / page * page;
     return whole >= bytes ? take_aligned(page, whole, CALLER) : NULL;
 }
+
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
 
 /* -- the operators of C++ ------------------------------------------------------------------- */
 
