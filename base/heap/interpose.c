@@ -235,8 +235,7 @@ VISIBLE void *realloc(void *block, size_t bytes)
         return NULL;
     const bool known =
         now() != YPI_HEAP_OFF && ypi_heap_table_take((uintptr_t)block, counted || bytes == 0, &was);
-    /* As the program asked for it. */
-    void *moved = next.realloc(block, bytes); /* NOLINT(clang-analyzer-optin.portability.UnixAPI) */
+    void *moved = next.realloc(block, bytes);
     if (moved == NULL && bytes > 0 && known) {
         ypi_heap_table_restore(&was, counted);
     } else if (counted && moved != NULL) {
@@ -255,7 +254,8 @@ VISIBLE void *reallocarray(void *block, size_t count, size_t each)
         errno = ENOMEM;
         return NULL;
     }
-    return realloc(block, count * each);
+    /* 0 bytes are the program's affair. */
+    return realloc(block, count * each); /* NOLINT(clang-analyzer-optin.portability.UnixAPI) */
 }
 
 VISIBLE void *memalign(size_t alignment, size_t bytes)
