@@ -2,16 +2,20 @@
 include_guard(GLOBAL)
 set(_YIELDPOINT_DISCOVER "${CMAKE_CURRENT_LIST_DIR}/yieldpointDiscover.cmake" CACHE INTERNAL "")
 
-# yieldpoint_add_suite(NAME SOURCE... [LIBRARIES LIBRARY...])
+# yieldpoint_add_suite(NAME SOURCE... [HEAP] [LIBRARIES LIBRARY...])
 #
-# A test program of these sources, linked to Yieldpoint and to LIBRARIES.
+# A test program of these sources, linked to Yieldpoint and to LIBRARIES. HEAP: its tests may declare .heap.
 function(yieldpoint_add_suite name)
-  cmake_parse_arguments(PARSE_ARGV 1 suite "" "" "LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 suite "HEAP" "" "LIBRARIES")
   if(NOT suite_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "yieldpoint_add_suite(${name}): no source files")
   endif()
   add_executable(${name} ${suite_UNPARSED_ARGUMENTS})
-  target_link_libraries(${name} PRIVATE yieldpoint::yieldpoint ${suite_LIBRARIES})
+  set(yieldpoint yieldpoint::yieldpoint)
+  if(suite_HEAP)
+    set(yieldpoint yieldpoint::heap)
+  endif()
+  target_link_libraries(${name} PRIVATE ${yieldpoint} ${suite_LIBRARIES})
 endfunction()
 
 # yieldpoint_discover_tests(TARGET [PER case|suite] [ARGS ARGUMENT...] [SELECT ARGUMENT...] [PREFIX TEXT]

@@ -64,12 +64,20 @@ def check_cmake(tap, stage, source):
         file.write(text.replace("total += x[i];", "total += n > 5000 ? 0 : x[i];"))
     with open(os.path.join(source, "suite.c"), "a") as file:
         file.write('YP_TEST(sums, added, .tags = "small")\n{\n    yp_expect(t, true, "never");\n}\n')
+        file.write('\n#include <stdlib.h>\nYP_TEST(sums, heap, .tags = "small", .heap = true, .budgets = YP_BUDGETS(yp_max_allocations(YP_HEAP, 1)))\n'
+                   "{\n    void *volatile block[2] = {malloc(1), malloc(1)};\n    free(block[0]);\n    free(block[1]);\n}\n")
+    with open(os.path.join(source, "CMakeLists.txt")) as file:
+        text = file.read()
+    with open(os.path.join(source, "CMakeLists.txt"), "w") as file:
+        file.write(text.replace("suite.c LIBRARIES", "suite.c HEAP LIBRARIES"))
     if did(tap, "cmake: builds again", "cmake", "--build", out, env=env):
         code, outcomes, done = ctest(out, "-LE", "nightly")
         outcomes = dict(outcomes)
         tap.check(code == 8 and outcomes.get(CASES[0]) == "Passed" and outcomes.get(CASES[1]) == "Failed",
                   "cmake: the case at fault fails alone", done.stdout)
         tap.equal(outcomes.get("suite.c::added"), "Passed", "cmake: an added case is found at the next build")
+        tap.check(outcomes.get("suite.c::heap") == "Failed" and "FAILED suite.c::heap - budget" in done.stdout,
+                  "cmake: HEAP counts allocations", done.stdout)
     with open(os.path.join(source, "suite.c"), "a") as file:
         file.write('YP_TEST(sums, wrong, .tags = "unheard-of")\n{\n}\n')
     done = subprocess.run(["cmake", "--build", out], capture_output=True, text=True, env=env)
