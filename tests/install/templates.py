@@ -402,7 +402,7 @@ exec {meson} "$@"
         "PATH": os.pathsep.join([path[0], to + "/usr/bin", *path[1:]]), "DESTDIR": to, "PACKAGES": "make jq",
         "YIELDPOINT_SOURCE": "file://" + source, "YIELDPOINT_VERSION": "v1"})
     tap.check(code == 0 and os.path.exists(to + "/usr/include/yieldpoint/yieldpoint.h") and
-              "yieldpoint 0" in project.log.splitlines()[-2], "installs Yieldpoint", project.log)
+              re.search(r"^yieldpoint \d", project.log, re.M), "installs Yieldpoint", project.log)
     tap.check("apt-get install -y --no-install-recommends ca-certificates git make jq\n" in read(project.path("../told")),
               "and the project's packages", read(project.path("../told")))
 

@@ -20,7 +20,7 @@ install_all() {
     apt-get update
     # shellcheck disable=SC2086 # several words
     apt-get install -y --no-install-recommends ca-certificates git ${PACKAGES:-}
-    git clone --depth 1 --branch "$YIELDPOINT_VERSION" "$YIELDPOINT_SOURCE" "$tmp/yieldpoint"
+    git clone -q --depth 1 --branch "$YIELDPOINT_VERSION" "$YIELDPOINT_SOURCE" "$tmp/yieldpoint"
     "$tmp/yieldpoint/ci/setup" --for build
     meson setup "$tmp/yieldpoint/build" "$tmp/yieldpoint" -Dtests=false -Dsuites=false -Dmodels=disabled
     meson install -C "$tmp/yieldpoint/build"
