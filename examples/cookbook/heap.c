@@ -10,14 +10,17 @@ static char **split(const char *line, size_t *count)
     char **words = NULL;
     *count = 0;
     for (; *line != '\0'; line += strcspn(line, " "), line += strspn(line, " ")) {
+        const size_t length = strcspn(line, " ");
         char **more = realloc(words, (*count + 1) * sizeof *words);
-        char *word = more != NULL ? strndup(line, strcspn(line, " ")) : NULL;
+        char *word = more != NULL ? malloc(length + 1) : NULL;
         if (word == NULL) {
             for (size_t i = 0; i < *count; i++)
                 free((more != NULL ? more : words)[i]);
             free(more != NULL ? more : words);
             return NULL;
         }
+        memcpy(word, line, length);
+        word[length] = '\0';
         words = more;
         words[(*count)++] = word;
     }

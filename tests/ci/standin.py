@@ -41,7 +41,7 @@ class Machine:
     HELPERS = ("awk", "bash", "cat", "dirname", "env", "sort")
     TOOLS = ("gcc", "g++", "meson", "ninja", "python3", "git", "sqlite3")
     CHECKERS = ("make", "pgrep", "valgrind", "gdal_translate", "xmllint", "prove", "cmake", "groff", "zsh", "clang",
-                "clang++", "clang-format", "clang-tidy", "llvm-symbolizer")
+                "clang++", "clang-format", "clang-tidy", "llvm-symbolizer", "yamllint", "shellcheck", "jq")
     CHARMAP = "ANSI_X3.4-1968"
     MODULES = ("criterion", "hwloc", "sqlite3", "libcjson", "libpng", "openblas", "lapacke", "librsvg-2.0")
     HEADERS = ("stdio.h", "dnnl.h", "omp.h", "sanitizer/asan_interface.h")

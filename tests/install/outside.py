@@ -221,7 +221,7 @@ def check_subproject(tap, folder):
             return
         tap.equal([t["name"] for t in parent.told("--tests") + parent.told("--benchmarks")], ["suite"],
                   f"{form}: the parent's own test is the only one")
-        tap.equal(sorted(t["name"] for t in parent.told("--targets") if t["type"] != "static library"), ["suite"],
+        tap.equal(sorted(t["name"] for t in parent.told("--targets") if t["type"] not in ("static library", "custom")), ["suite"],
                   f"{form}: and its own program")
     if not parent.build("the parent"):
         return
