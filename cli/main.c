@@ -26,10 +26,10 @@ static const struct command {
     bool helps_itself;
 } commands[] = {
     {"init", "[--build meson | cmake | make] [--ci github | gitlab] [--folder DIR] [--only-ci]",
-     "a first suite in a project that exists: DIR/suite.c with its build file, yieldpoint.ini, "
-     "and\n"
-     "      with --ci jobs that run it; DIR is perf. Changes no file and says what to run next;\n"
-     "      --build: else told by the project's own build file; --only-ci: the jobs alone",
+     "writes a first suite into an existing project: DIR/suite.c, its build file, yieldpoint.ini\n"
+     "      and, with --ci, jobs that run it. Changes no existing file; prints what to run next;\n"
+     "      --folder: DIR, else perf; --build: else that of the project's own build file;\n"
+     "      --only-ci: writes the jobs alone",
      ypi_init_command, false},
     {"history",
      "[-n N] [--id PART] [-m EXPR] [-k EXPR] [--outcome NAME] [--device cpu | cuda]\n"

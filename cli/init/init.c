@@ -95,7 +95,7 @@ static char *way_up(const char *folder)
     return ypi_text_take(&out);
 }
 
-/* The text with each @NAME@ filled in, those of what is filled in, too. The caller frees. */
+/* The text with each @NAME@ replaced by its value, also within values. The caller frees. */
 static char *fill(const struct job *job, const char *text)
 {
     const struct build *build = &builds[job->build];
@@ -256,7 +256,8 @@ static int print_next(const struct job *job)
 
 /* -- the command ------------------------------------------------------------------------------ */
 
-/* The one build system whose file is in the working directory; UNKNOWN, with the reason told. */
+/* The one build system whose file is in the working directory. UNKNOWN, after telling stderr why,
+ * if there is none or more than one. */
 static int detect(void)
 {
     int build = UNKNOWN;

@@ -76,7 +76,7 @@ def check_folder(tap, make):
     tap.check(done.code == OK and {"tests/speed/suite.c", "tests/speed/ci.sh", "tests/speed/gitlab-ci.yml"} <= set(files),
               "another folder", sorted(files))
     tap.check("make -C tests/speed" in done.out and "{source}/tests/speed BUILD" in files["yieldpoint.ini"] and
-              "../../libmylib.a" in files["tests/speed/Makefile"] and
+              "../../parse.c" in files["tests/speed/Makefile"] and
               "SUITE: tests/speed/build/perf-suite" in files["tests/speed/gitlab-ci.yml"] and
               "local: tests/speed/gitlab-ci.yml" in files[".gitlab-ci.yml"], "is named everywhere", done)
     tap.equal([name for name, text in files.items() if "perf/" in text.replace("/perf-suite", "")], [],

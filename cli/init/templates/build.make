@@ -2,7 +2,8 @@
 BUILD ?= build
 CC ?= cc
 CFLAGS ?= -O2
-# What is tested: sources, objects or libraries of the project, such as @UP@/libmylib.a, and -I for its headers.
+# What is tested: sources of the project, such as @UP@/parse.c, and -I for its headers. A library such as
+# @UP@/libmylib.a needs a rule here that builds it, or must be built before: by [gate] build of yieldpoint.ini, too.
 TESTED =
 INCLUDES =
 

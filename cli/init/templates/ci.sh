@@ -1,6 +1,6 @@
 #!/bin/sh
 # The steps of the jobs in @CI@; each can be run by hand, too.
-#   sh @FOLDER@/ci.sh install        Yieldpoint, where it is not installed, and $PACKAGES: on Debian, as root
+#   sh @FOLDER@/ci.sh install        Yieldpoint and $PACKAGES, on Debian, as root; nothing where Yieldpoint is installed
 #   sh @FOLDER@/ci.sh restore NAME   the history that NAME kept, into the one of this checkout
 #   sh @FOLDER@/ci.sh keep           the history, as history/history.db, of which the job makes an artifact
 #   sh @FOLDER@/ci.sh gate BASE      is this commit worse than BASE? comment.md says so, and the exit code
@@ -12,7 +12,9 @@ mark='<!-- yieldpoint gate -->'
 
 install_all() {
     # The checkout may belong to another user than that of the container.
-    git config --global --add safe.directory "$PWD" 2>/dev/null || true
+    git config --global --get-all safe.directory 2>/dev/null | grep -qxF "$PWD" ||
+        git config --global --add safe.directory "$PWD" 2>/dev/null || true
+    # Such a machine also has what the project, and this script, need.
     if command -v yieldpoint >/dev/null; then
         yieldpoint --version
         return
@@ -38,13 +40,17 @@ restore() {
 
 # Only the newest results, so that the artifact stays small.
 keep() {
-    rm -rf history
-    mkdir history
+    mkdir -p history
+    rm -f history/history.db*
     yieldpoint history import .yieldpoint/history.db --history history/history.db
     yieldpoint history prune --keep-last 50 --history history/history.db
 }
 
 gate() {
+    git rev-parse -q --verify "$1^{commit}" >/dev/null || {
+        echo "ci.sh: no commit $1: was it fetched?" >&2
+        return 3
+    }
     if ! git cat-file -e "$1:@FOLDER@/suite.c"; then
         echo "$mark The base has no suite yet: nothing to compare with." | tee comment.md
         return

@@ -9,7 +9,7 @@ fetch_history() {
     [ -n "$run" ] && gh run download "$run" --name "$1" --dir "$tmp"
 }
 
-# The last comment of this account is replaced if it is one of ours.
+# The first comment that begins with the mark is replaced; if there is none, a new one is made.
 comment() {
     last=$(gh api "repos/$GH_REPO/issues/$NUMBER/comments?per_page=100" \
         --jq "[.[] | select(.body | startswith(\"$mark\"))][0].id // empty")
