@@ -74,16 +74,17 @@ static void describe(struct gate *g)
 
 static int compare(struct gate *g)
 {
-    const struct ypi_engine_task task = {.base = &g->base,
-                                         .head = &g->head,
-                                         .cases = g->r->cases,
-                                         .options = g->r->options,
-                                         .head_options = g->r->head_options,
-                                         .rule = {g->r->threshold, g->r->error},
-                                         .budget = g->r->budget,
-                                         .instructions = g->r->instructions,
-                                         .always_time = g->r->always_time,
-                                         .stop = g->stop};
+    const struct ypi_engine_task task = {
+        .base = &g->base,
+        .head = &g->head,
+        .cases = g->r->cases,
+        .options = g->r->options,
+        .head_options = g->r->head_options,
+        .rule = {.threshold = g->r->threshold, .error = g->r->error},
+        .budget = g->r->budget,
+        .instructions = g->r->instructions,
+        .always_time = g->r->always_time,
+        .stop = g->stop};
     struct ypi_engine *e = ypi_engine_open(&task, &g->found);
     enum yp_status status = e != NULL ? ypi_engine_list(e) : yp_last_status();
     bool any = status == YP_OK && (ypi_engine_case_count(e) > 0 || g->found.count > 0);
