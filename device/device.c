@@ -275,11 +275,13 @@ enum yp_status yp_device_copy(struct yp_device *device, void *to, const void *fr
 
 struct yp_event *yp_event_create(struct yp_device *device)
 {
+    YPI_HEAP_OWN;
     return device->backend->event_create(device);
 }
 
 void yp_event_destroy(struct yp_event *event)
 {
+    YPI_HEAP_OWN;
     if (event != NULL)
         event->device->backend->event_destroy(event);
 }

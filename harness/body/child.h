@@ -36,8 +36,8 @@ void ypi_child_send_value(const struct yp_case *t, const char *name, double valu
                           const char *unit);
 
 /* Memory that becomes resident, or that this thread allocates, between the two is the framework's:
- * it counts for no budget. They
- * nest. Both read the process's counters, which takes some microseconds: not in what is timed. */
+ * it counts for no budget. They nest. Both read the process's counters, which takes some
+ * microseconds: not in what is timed. */
 void ypi_child_framework_begins(struct yp_case *t);
 void ypi_child_framework_ends(struct yp_case *t);
 

@@ -67,7 +67,7 @@ void ypi_resident_begin(struct ypi_resident *r);
 /* A function of the test is over, or was left from wherever it was. */
 void ypi_child_framework_returns(struct yp_case *t);
 
-/* Begins to count, as it is the last that the framework does before setup, or sends why not. */
+/* Begins to count, or sends why it cannot. The framework's last step before setup. */
 void ypi_child_open_heap(struct yp_case *t);
 /* From now on this thread's allocations are the case's own, or the framework's. */
 void ypi_child_heap_is(const struct yp_case *t, bool own);

@@ -98,12 +98,10 @@ static void finish_timed(struct ypi_runner *run, struct ypi_item *item, const st
     keep_result(item, r);
     ypi_judge_budgets(&item->results[item->result_count - 1], &run->how);
     item->watched = item->result_count == 1 && !run->stopped ? leaked_first(&item->results[0]) : 0;
-    if (item->watched != 0) {
-        item->state = YPI_WAITING;
-        run->again++;
-    } else {
+    if (item->watched != 0)
+        again(run, item);
+    else
         go_on(run, item);
-    }
 }
 
 static void finish_watched(struct ypi_runner *run, struct ypi_item *item, struct ypi_result *r)

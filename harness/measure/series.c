@@ -1,5 +1,6 @@
 #include "harness/measure/series.h"
 
+#include "base/heap/heap.h"
 #include "base/system/clock.h"
 #include "base/system/thread.h"
 #include "base/text/text.h"
@@ -72,6 +73,7 @@ static bool rest(struct ypi_series *s)
 
 static void *watch(void *argument)
 {
+    YPI_HEAP_OWN;
     struct ypi_series *s = argument;
     do {
         if (s->count == ROWS)

@@ -257,7 +257,9 @@ struct ypi_report ypi_ending_result(struct ypi_item *item, const struct ypi_endi
     if (item->paused > 0) /* what was timed meanwhile has that in it */
         ypi_result_note(r, "stood still together with the runner for %.3g s", item->paused);
     r->tail = read_tail(item, &r->output_bytes);
-    ypi_tmp_path_end(item->channel, item->attempt, o->keep_tmp, r);
+    /* Of a process whose result goes nobody would learn of the directory. */
+    ypi_tmp_path_end(item->channel, item->attempt,
+                     item->watched != 0 ? YPI_KEEP_TMP_NONE : o->keep_tmp, r);
     ypi_item_remove_files(item);
     return report;
 }
