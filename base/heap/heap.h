@@ -24,8 +24,8 @@ struct ypi_heap_counts {
     uint64_t live, peak;                  /* bytes */
     uint64_t refused;                     /* on purpose */
     uint64_t leaked_bytes, leaked_blocks; /* of `live`, without blocks of the dynamic linker */
-    /* The leaked block that was allocated first; 0: none. Numbers count a thread's allocations, and
-     * threads by their first one. */
+    /* The leaked block that was allocated first; 0: none. A number has the thread in its upper 24
+     * bits, in the order of first allocations, and the thread's count in the lower 40. */
     uint64_t leak_number, leak_bytes;
     uint64_t lost; /* blocks that found no room in the table: the figures are too low */
 };

@@ -1,8 +1,9 @@
 /* malloc, free and all the others, in the place of the C library's or of another allocator's, which
  * they call.
  *
- * All of them are weak: where the program has an allocator of its own, or an operator new, that one
- * stands, and ypi_heap.problem() says so. Nothing here calls what may allocate, apart from dlsym.
+ * All of them are weak: what the program defines itself stands. Of a malloc of its own
+ * ypi_heap.problem() says so. Its own operator new and delete are called by all other forms of
+ * theirs, and count by what they call. Nothing here calls what may allocate, apart from dlsym.
  */
 #include "base/heap/table.h"
 
@@ -86,9 +87,14 @@ static inline bool ready(void)
     return next.malloc != NULL || resolve();
 }
 
+static bool forks; /* the table is told of them */
+
+/* Before the program's own handlers of fork() are registered: those that run before ours may
+ * allocate. */
 __attribute__((constructor(101))) static void resolve_first(void)
 {
     (void)ready();
+    forks = ypi_heap_table_watch_forks();
 }
 
 /* -- counting ------------------------------------------------------------------------------- */
@@ -183,6 +189,8 @@ static inline __attribute__((always_inline)) void *take_aligned(size_t alignment
                                                                 uintptr_t caller)
 {
     const bool counted = ready() && counts();
+    if (next.memalign == NULL)
+        errno = ENOMEM;
     if (next.memalign == NULL || refuses(counted))
         return NULL;
     void *block = next.memalign(alignment, bytes);
@@ -201,8 +209,8 @@ VISIBLE void *malloc(size_t bytes)
 
 VISIBLE void *calloc(size_t count, size_t each)
 {
-    if (__builtin_expect(!ready(), 0)) /* zero: nothing is used twice there */
-        return each != 0 && count > SIZE_MAX / each ? NULL : take_early(count * each);
+    if (__builtin_expect(!ready(), 0)) /* early memory is zero, as it is handed out once */
+        return take_early(each != 0 && count > SIZE_MAX / each ? SIZE_MAX : count * each);
     const bool counted = counts();
     if (refuses(counted))
         return NULL;
@@ -218,18 +226,21 @@ VISIBLE void free(void *block)
 }
 
 /* The block is taken out before, since another thread may get its address as soon as it is free. */
-VISIBLE void *realloc(void *block, size_t bytes)
+static inline __attribute__((always_inline)) void *resize(void *block, size_t bytes,
+                                                          uintptr_t caller)
 {
     struct ypi_heap_block was = {0};
     if (block == NULL)
-        return take(bytes, CALLER);
+        return take(bytes, caller);
     if (is_early(block)) {
         const size_t left = (size_t)(early + sizeof early - (char *)block);
-        void *moved = take(bytes, CALLER);
+        void *moved = take(bytes, caller);
         return moved != NULL ? memcpy(moved, block, bytes < left ? bytes : left) : NULL;
     }
-    if (!ready())
+    if (!ready()) {
+        errno = ENOMEM;
         return NULL;
+    }
     const bool counted = counts();
     if (refuses(counted && bytes > 0))
         return NULL;
@@ -239,7 +250,7 @@ VISIBLE void *realloc(void *block, size_t bytes)
     if (moved == NULL && bytes > 0 && known) {
         ypi_heap_table_restore(&was, counted);
     } else if (counted && moved != NULL) {
-        note(moved, bytes, CALLER);
+        note(moved, bytes, caller);
     } else if (known && moved != NULL) {
         was.address = (uintptr_t)moved;
         was.bytes = bytes & (UINT64_MAX >> 1);
@@ -248,14 +259,18 @@ VISIBLE void *realloc(void *block, size_t bytes)
     return moved;
 }
 
+VISIBLE void *realloc(void *block, size_t bytes)
+{
+    return resize(block, bytes, CALLER);
+}
+
 VISIBLE void *reallocarray(void *block, size_t count, size_t each)
 {
     if (each != 0 && count > SIZE_MAX / each) {
         errno = ENOMEM;
         return NULL;
     }
-    /* 0 bytes are the program's affair. */
-    return realloc(block, count * each); /* NOLINT(clang-analyzer-optin.portability.UnixAPI) */
+    return resize(block, count * each, CALLER);
 }
 
 VISIBLE void *memalign(size_t alignment, size_t bytes)
@@ -266,6 +281,8 @@ VISIBLE void *memalign(size_t alignment, size_t bytes)
 VISIBLE void *aligned_alloc(size_t alignment, size_t bytes)
 {
     const bool counted = ready() && counts();
+    if (next.aligned_alloc == NULL)
+        errno = ENOMEM;
     if (next.aligned_alloc == NULL || refuses(counted))
         return NULL;
     void *block = next.aligned_alloc(alignment, bytes);
@@ -301,7 +318,11 @@ VISIBLE void *pvalloc(size_t bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     const size_t whole = bytes == 0 ? page : (bytes + page - 1) / page * page;
-    return whole >= bytes ? take_aligned(page, whole, CALLER) : NULL;
+    if (whole < bytes) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return take_aligned(page, whole, CALLER);
 }
 
 /* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
@@ -309,7 +330,9 @@ VISIBLE void *pvalloc(size_t bytes)
 /* -- the operators of C++ ------------------------------------------------------------------- */
 
 /* Allocators that bring operators of their own do not call malloc for them, so that all of them go
- * through the functions above. */
+ * through the functions above. As in libstdc++, a form calls the one that the standard names, by
+ * its symbol: a program that defines `new` and `delete` alone gets and frees all its objects by
+ * them. */
 
 typedef void new_handler(void);
 
@@ -351,6 +374,19 @@ static inline __attribute__((always_inline)) void *new_of(size_t bytes, size_t a
     }
 }
 
+/* The same form in libstdc++, which calls the program's own `new` and catches what it throws. C has
+ * no means to: where libstdc++ is linked statically, what is thrown passes through. */
+static void *of_libstdcpp(const char *name)
+{
+    inside++;
+    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    void *found = library != NULL ? dlsym(library, name) : NULL;
+    if (library != NULL)
+        dlclose(library);
+    inside--;
+    return found;
+}
+
 /* A handler, which may throw, is not called: C has no means to catch that. */
 static inline __attribute__((always_inline)) void *new_or_null(size_t bytes, size_t alignment,
                                                                uintptr_t caller)
@@ -359,49 +395,66 @@ static inline __attribute__((always_inline)) void *new_or_null(size_t bytes, siz
     return alignment > 0 ? take_aligned(alignment, least, caller) : take(least, caller);
 }
 
-#define OPERATOR(name, symbol, parameters, ...) \
+/* `own_NAME` is NAME, unless the program defines that. */
+#define NEW(name, symbol, parameters, ...) \
+    static __attribute__((used, noinline)) void *own_##name parameters \
+    { \
+        return __VA_ARGS__; \
+    } \
+    void *name parameters __asm__(symbol) \
+        __attribute__((weak, visibility("default"), alias("own_" #name)))
+#define NEW_OR_NULL(name, symbol, parameters, own, thrower, alignment, ...) \
     VISIBLE void *name parameters __asm__(symbol); \
     void *name parameters \
     { \
-        return __VA_ARGS__; \
+        if (own) \
+            return new_or_null(n, alignment, CALLER); \
+        void *(*standard)parameters = NULL; \
+        *(void **)&standard = of_libstdcpp(symbol); \
+        return standard != NULL ? standard(__VA_ARGS__) : thrower; \
     }
-#define DELETE(name, symbol, parameters) \
+#define DELETE(name, symbol, parameters, ...) \
     VISIBLE void name parameters __asm__(symbol); \
     void name parameters \
     { \
-        give(block); \
+        __VA_ARGS__; \
     }
 
 /* clang-format off */
-OPERATOR(new_one, "_Znwm", (size_t n), new_of(n, 0, CALLER))
-OPERATOR(new_many, "_Znam", (size_t n), new_of(n, 0, CALLER))
-OPERATOR(new_one_aligned, "_ZnwmSt11align_val_t", (size_t n, size_t a), new_of(n, a, CALLER))
-OPERATOR(new_many_aligned, "_ZnamSt11align_val_t", (size_t n, size_t a), new_of(n, a, CALLER))
-OPERATOR(new_one_or_null, "_ZnwmRKSt9nothrow_t", (size_t n, const void *tag), (void)tag, new_or_null(n, 0, CALLER))
-OPERATOR(new_many_or_null, "_ZnamRKSt9nothrow_t", (size_t n, const void *tag), (void)tag, new_or_null(n, 0, CALLER))
-OPERATOR(new_one_aligned_or_null, "_ZnwmSt11align_val_tRKSt9nothrow_t", (size_t n, size_t a, const void *tag),
-         (void)tag, new_or_null(n, a, CALLER))
-OPERATOR(new_many_aligned_or_null, "_ZnamSt11align_val_tRKSt9nothrow_t", (size_t n, size_t a, const void *tag),
-         (void)tag, new_or_null(n, a, CALLER))
-/* clang-format on */
+NEW(new_one, "_Znwm", (size_t n), new_of(n, 0, CALLER));
+NEW(new_one_aligned, "_ZnwmSt11align_val_t", (size_t n, size_t a), new_of(n, a, CALLER));
+#define OWN_ONE (new_one == own_new_one)
+#define OWN_ONE_ALIGNED (new_one_aligned == own_new_one_aligned)
+NEW(new_many, "_Znam", (size_t n), OWN_ONE ? new_of(n, 0, CALLER) : new_one(n));
+NEW(new_many_aligned, "_ZnamSt11align_val_t", (size_t n, size_t a),
+    OWN_ONE_ALIGNED ? new_of(n, a, CALLER) : new_one_aligned(n, a));
+NEW_OR_NULL(new_one_or_null, "_ZnwmRKSt9nothrow_t", (size_t n, const void *tag),
+            OWN_ONE, new_one(n), 0, n, tag)
+NEW_OR_NULL(new_many_or_null, "_ZnamRKSt9nothrow_t", (size_t n, const void *tag),
+            OWN_ONE && new_many == own_new_many, new_many(n), 0, n, tag)
+NEW_OR_NULL(new_one_aligned_or_null, "_ZnwmSt11align_val_tRKSt9nothrow_t", (size_t n, size_t a, const void *tag),
+            OWN_ONE_ALIGNED, new_one_aligned(n, a), a, n, a, tag)
+NEW_OR_NULL(new_many_aligned_or_null, "_ZnamSt11align_val_tRKSt9nothrow_t", (size_t n, size_t a, const void *tag),
+            OWN_ONE_ALIGNED && new_many_aligned == own_new_many_aligned, new_many_aligned(n, a), a, n, a, tag)
 
 #define UNUSED __attribute__((unused))
-DELETE(delete_one, "_ZdlPv", (void *block))
-DELETE(delete_many, "_ZdaPv", (void *block))
-DELETE(delete_one_sized, "_ZdlPvm", (void *block, UNUSED size_t n))
-DELETE(delete_many_sized, "_ZdaPvm", (void *block, UNUSED size_t n))
-DELETE(delete_one_aligned, "_ZdlPvSt11align_val_t", (void *block, UNUSED size_t a))
-DELETE(delete_many_aligned, "_ZdaPvSt11align_val_t", (void *block, UNUSED size_t a))
-DELETE(delete_one_sized_aligned, "_ZdlPvmSt11align_val_t",
-       (void *block, UNUSED size_t n, UNUSED size_t a))
-DELETE(delete_many_sized_aligned, "_ZdaPvmSt11align_val_t",
-       (void *block, UNUSED size_t n, UNUSED size_t a))
-DELETE(delete_one_nothrow, "_ZdlPvRKSt9nothrow_t", (void *block, UNUSED const void *tag))
-DELETE(delete_many_nothrow, "_ZdaPvRKSt9nothrow_t", (void *block, UNUSED const void *tag))
+DELETE(delete_one, "_ZdlPv", (void *block), give(block))
+DELETE(delete_one_aligned, "_ZdlPvSt11align_val_t", (void *block, UNUSED size_t a), give(block))
+DELETE(delete_many, "_ZdaPv", (void *block), delete_one(block))
+DELETE(delete_many_aligned, "_ZdaPvSt11align_val_t", (void *block, size_t a), delete_one_aligned(block, a))
+DELETE(delete_one_sized, "_ZdlPvm", (void *block, UNUSED size_t n), delete_one(block))
+DELETE(delete_many_sized, "_ZdaPvm", (void *block, UNUSED size_t n), delete_many(block))
+DELETE(delete_one_sized_aligned, "_ZdlPvmSt11align_val_t", (void *block, UNUSED size_t n, size_t a),
+       delete_one_aligned(block, a))
+DELETE(delete_many_sized_aligned, "_ZdaPvmSt11align_val_t", (void *block, UNUSED size_t n, size_t a),
+       delete_many_aligned(block, a))
+DELETE(delete_one_nothrow, "_ZdlPvRKSt9nothrow_t", (void *block, UNUSED const void *tag), delete_one(block))
+DELETE(delete_many_nothrow, "_ZdaPvRKSt9nothrow_t", (void *block, UNUSED const void *tag), delete_many(block))
 DELETE(delete_one_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t",
-       (void *block, UNUSED size_t a, UNUSED const void *tag))
+       (void *block, size_t a, UNUSED const void *tag), delete_one_aligned(block, a))
 DELETE(delete_many_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t",
-       (void *block, UNUSED size_t a, UNUSED const void *tag))
+       (void *block, size_t a, UNUSED const void *tag), delete_many_aligned(block, a))
+/* clang-format on */
 
 /* -- what the framework asks ---------------------------------------------------------------- */
 
@@ -428,9 +481,13 @@ static const char *problem(void)
     if (dladdr(its_malloc, &its) == 0 || dladdr(&ypi_heap, &own) == 0 ||
         its.dli_fbase != own.dli_fbase)
         return "another library's malloc comes before that of yieldpoint-heap";
+    if (!forks)
+        return "the system gave no memory for a handler of fork()";
     const int before = inside;
     const enum ypi_heap_state was = now();
     struct ypi_heap_counts counted;
+    refuse_one = NULL; /* of the case before, without a process of its own */
+    watched = 0;
     ypi_heap_table_begin();
     inside = 0;
     atomic_store(&state, YPI_HEAP_ON);
@@ -439,7 +496,7 @@ static const char *problem(void)
     inside = before;
     ypi_heap_table_read(&counted);
     free(block);
-    return counted.allocations == 1 ? NULL : "the program has a malloc of its own";
+    return counted.allocations >= 1 ? NULL : "the program has a malloc of its own";
 }
 
 static void find_linker(void)

@@ -21,6 +21,8 @@ struct shard {
 
 static struct shard shards[1 << SHARD_BITS];
 static _Atomic uint64_t live, peak; /* bytes */
+/* This thread has all locks, as it forks: handlers of libraries that run meanwhile may allocate. */
+static __thread __attribute__((tls_model("initial-exec"))) bool forking;
 
 static uint64_t mix(uintptr_t address)
 {
@@ -40,7 +42,7 @@ static size_t home(const struct shard *s, uint64_t mixed)
 /* No thread comes into being between enter() and leave(): only this one could create it. */
 static bool enter(struct shard *s)
 {
-    if (__libc_single_threaded)
+    if (__libc_single_threaded || forking)
         return false;
     for (int tries = 1; atomic_flag_test_and_set_explicit(&s->lock, memory_order_acquire); tries++)
         if (tries % 64 == 0)
@@ -132,20 +134,23 @@ static void lock_all(void)
 {
     for (size_t i = 0; i < sizeof shards / sizeof *shards; i++)
         enter(&shards[i]);
+    forking = true;
 }
 
 static void unlock_all(void)
 {
+    forking = false;
     for (size_t i = 0; i < sizeof shards / sizeof *shards; i++)
         leave(&shards[i], true);
 }
 
+bool ypi_heap_table_watch_forks(void)
+{
+    return pthread_atfork(lock_all, unlock_all, unlock_all) == 0;
+}
+
 void ypi_heap_table_begin(void)
 {
-    static bool forks;
-    if (!forks)
-        pthread_atfork(lock_all, unlock_all, unlock_all);
-    forks = true;
     for (size_t i = 0; i < sizeof shards / sizeof *shards; i++) {
         struct shard *s = &shards[i];
         if (s->places != NULL)

@@ -12,6 +12,9 @@ struct ypi_heap_block {
     uint64_t number;     /* see struct ypi_heap_counts */
 };
 
+/* So that a child of fork() finds no lock that another thread holds. Once; false: no memory. */
+bool ypi_heap_table_watch_forks(void);
+
 /* Forgets all blocks and figures. */
 void ypi_heap_table_begin(void);
 

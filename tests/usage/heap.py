@@ -1,7 +1,7 @@
 """Allocations of a body by malloc and the operators of C++: the same as Valgrind's totals, whatever allocator the
 program has, judged by budgets, and none of the framework's.
 
-    heap.py PROGRAM PLAIN UNLINKED COMMAND [sanitized]"""
+    heap.py PROGRAM PLAIN UNLINKED OPERATORS COMMAND [sanitized]"""
 
 import glob
 import os
@@ -19,9 +19,9 @@ FIGURES = ("allocations", "frees", "total")
 TOTALS = re.compile(r"total heap usage: ([\d,]+) allocs, ([\d,]+) frees, ([\d,]+) bytes allocated")
 
 
-def heap_of(history, name):
+def heap_of(history, name, file=FILE):
     found = rows(history, "SELECT m.* FROM memory AS m JOIN result AS r ON m.result_id = r.id WHERE m.memory = 'heap'"
-                          " AND r.case_id = ? ORDER BY r.started DESC, r.rowid DESC LIMIT 1", FILE + name)
+                          " AND r.case_id = ? ORDER BY r.started DESC, r.rowid DESC LIMIT 1", file + name)
     return found[0] if found else None
 
 
@@ -50,7 +50,7 @@ def check_valgrind(tap, program, plain, history):
 
 
 def check_figures(tap, program, history):
-    done = run(program, "--history", history, FILE + "known", FILE + "framework", FILE + "measured", FILE + "not_counted", "-v")
+    done = run(program, "--history", history, FILE + "known", FILE + "framework", FILE + "measured", FILE + "not_counted", FILE + "forks", "-v")
     tap.equal(done.code, 0, "budgets of the heap that are met")
     heap = heap_of(history, "known")
     tap.check(heap and (heap["allocations"], heap["frees"], heap["total"], heap["allocated_peak"], heap["allocated"]) ==
@@ -75,6 +75,10 @@ def check_failures(tap, program, history):
               leak[0]["message"].endswith("; 2 blocks, the first of 30 bytes"), "a leak is one", leak)
     frames = (leak[0]["stack"] or "").split("\n")
     tap.check("lose" in frames[0] and "ypi_body_heap_leaks" in frames[1], "with the stack of the first", leak)
+    run(program, "--history", history, "--keep-tmp", "all", FILE + "first_leaks", env={"TMPDIR": os.getcwd()})
+    leak = results(history)[FILE + "first_leaks"]["failures"]
+    tap.check("lose" in (leak[0]["stack"] or ""), "of a process with a directory of its own", leak)
+    tap.check(len(glob.glob("yieldpoint-*")) == 1, "which is not kept", os.listdir("."))
 
 
 def check_refusals(tap, program, history):
@@ -88,6 +92,17 @@ def check_refusals(tap, program, history):
               done.out and "1 failed, 1 passed" in done.out, "what a refusal leaves behind is named", done)
     done = run(program, "--history", history, "--fail-allocation", "2", FILE + "loses")
     tap.check(done.code == 1 and "at most 0 B left behind: 10 B" in done.out, "and is found again by its number", done)
+    done = run(program, "--history", history, "--no-fork", "--fail-allocation", "1", "--repeat", "3", FILE + "loses")
+    tap.check(done.code == 0 and "3 passed" in done.out and heap_of(history, "loses")["refused"] == 1, "--no-fork, too", done)
+    done = run(program, "--history", history, "--no-fork", "--fail-allocation", "each", FILE + "sound", FILE + "loses")
+    tap.check(done.code == 1 and "1 failed, 1 passed" in done.out, "and each", done)
+
+
+def check_operators(tap, operators, history):
+    done = run(operators, "--history", history)
+    figures_of = heap_of(history, "own", "heap_operators.cpp::")
+    tap.check(done.code == 0 and figures_of and tuple(figures_of[f] for f in FIGURES) == (5, 5, 580),
+              "a program's own new and delete have all objects", f"{figures_of}\n{done}")
 
 
 def check_allocators(tap, program, history):
@@ -114,7 +129,7 @@ def check_declarations(tap, unlinked):
 
 
 def main():
-    program, plain, unlinked = (os.path.abspath(path) for path in sys.argv[1:4])
+    program, plain, unlinked, operators = (os.path.abspath(path) for path in sys.argv[1:5])
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -129,6 +144,7 @@ def main():
         check_figures(tap, program, history)
         check_failures(tap, program, history)
         check_refusals(tap, program, os.path.join(folder, "refusals.db"))
+        check_operators(tap, operators, history)
         check_valgrind(tap, program, plain, history)
         CONTAINED.update({name: figures(history, name) for name in ("aligned", "containers")})
         check_allocators(tap, program, history)

@@ -2,6 +2,11 @@
  * totals Valgrind knows, and small ones whose figures are known. */
 #include "tests/usage/suites/heap_programs.h"
 
+#include <atomic>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <yieldpoint/yieldpoint.h>
 
 YP_TEST(programs, lists, .heap = true)
@@ -105,6 +110,7 @@ YP_TEST(heap, framework, .heap = true,
     yp_value(t, "value", 1);
     yp_data_hash(t, 7);
     yp_tmp_path(t);
+    yp_event_destroy(yp_event_create(yp_device(t)));
     printf("some output\n");
     yp_measure (t, "nothing", .max_seconds = 0.01)
         yp_average(t, "average", 1);
@@ -120,6 +126,49 @@ YP_TEST(heap, measured, .axes = YP_AXES(yp_axis_int("asked", 0, 1)), .heap = tru
         free(before);
         before = nullptr;
     }
+}
+
+/* Leaks where no process of the case was before. */
+YP_TEST(heap, first_leaks, .heap = true, .budgets = YP_BUDGETS(yp_max_leak(YP_HEAP, 0)))
+{
+    char mark[4096];
+    snprintf(mark, sizeof mark, "%s/mark", yp_tmp_path(t));
+    if (mkdir(mark, 0700) == 0)
+        lose(10);
+}
+
+/* Handlers of fork() may allocate, while another thread does. Registered before a case begins. */
+static std::atomic<bool> over{true};
+
+static void allocate()
+{
+    for (int i = 0; i < 100 && !over; i++) {
+        void *volatile block = malloc(16 * i);
+        free(block);
+    }
+}
+__attribute__((constructor)) static void allocate_in_handlers()
+{
+    pthread_atfork(allocate, allocate, allocate);
+}
+
+YP_TEST(heap, forks, .timeout = 20, .heap = true)
+{
+    over = false;
+    std::thread other([] {
+        while (!over)
+            allocate();
+    });
+    for (int i = 0; i < 20; i++) {
+        const pid_t child = fork();
+        if (child == 0)
+            _exit(0);
+        int status = 1;
+        waitpid(child, &status, 0);
+        yp_expect(t, status == 0, "status %d", status);
+    }
+    over = true;
+    other.join();
 }
 
 YP_TEST(heap, not_counted)
