@@ -1,13 +1,12 @@
 #include "gate/revision/cache.h"
 
-#include "base/numbers/splitmix.h"
 #include "base/system/file.h"
 #include "base/text/text.h"
+#include "gate/revision/digest.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -19,6 +18,7 @@
 #define LOCK ".lock"
 #define SNAPSHOT "snapshot-"
 #define TESTS "tests-"
+#define UNKNOWN "-" /* in the place of a digest */
 /* No process needs as long to build what it has taken a snapshot of. */
 #define SNAPSHOT_SECONDS (24 * 3600.0)
 
@@ -30,22 +30,16 @@ enum yp_status ypi_cache_make(const struct ypi_recipe *r)
     return status;
 }
 
-/* Not for strangers: a name that is another one when anything of it is. */
-static uint64_t digest(uint64_t sum, const char *text)
-{
-    for (const char *c = text != NULL ? text : ""; *c != '\0'; c++)
-        sum = ypi_mix64(sum + (unsigned char)*c + YPI_GOLDEN);
-    return ypi_mix64(sum + YPI_GOLDEN);
-}
-
 char *ypi_cache_place(const struct ypi_recipe *r, const char *commit)
 {
     const char *const parts[] = {r->project, r->setup, r->options, r->build,
                                  r->suites,  r->tools, r->tests};
-    uint64_t sum = 0;
+    struct ypi_digest d = {0};
+    char name[YPI_DIGEST_MAX];
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        sum = digest(sum, parts[i]);
-    return ypi_format("%s/%.20s-%08" PRIx64, r->cache, commit, sum & UINT32_MAX);
+        ypi_digest_text(&d, parts[i] != NULL ? parts[i] : "");
+    ypi_digest_print(&d, name);
+    return ypi_format("%s/%.20s-%.8s", r->cache, commit, name);
 }
 
 char *ypi_cache_tests(const struct ypi_recipe *r, const char *name)
@@ -118,11 +112,12 @@ enum yp_status ypi_cache_mark(const char *place, const struct ypi_recipe *r, con
                               const char *code)
 {
     const char *usual = r->build != NULL ? "none" : "meson";
-    char *text = ypi_format(
-        "code %s\ncommit %s\nsetup %s\noptions %s\nbuild %s\nsuites %s\ntests %s\n%s", code, commit,
-        r->setup != NULL ? r->setup : usual, r->options != NULL ? r->options : "",
-        r->build != NULL ? r->build : "ninja", r->suites != NULL ? r->suites : "by meson",
-        r->tests != NULL ? r->tests : "the revision's own", r->tools);
+    char *text =
+        ypi_format("code %s\ncommit %s\nsetup %s\noptions %s\nbuild %s\nsuites %s\ntests %s\n%s",
+                   *code != '\0' ? code : UNKNOWN, commit, r->setup != NULL ? r->setup : usual,
+                   r->options != NULL ? r->options : "", r->build != NULL ? r->build : "ninja",
+                   r->suites != NULL ? r->suites : "by meson",
+                   r->tests != NULL ? r->tests : "the revision's own", r->tools);
     enum yp_status status = mark_as(place, text);
     free(text);
     return status;
@@ -131,10 +126,14 @@ enum yp_status ypi_cache_mark(const char *place, const struct ypi_recipe *r, con
 void ypi_cache_code(const char *place, char out[33])
 {
     char *mark = ypi_format("%s/" MARK, place);
+    static const char before[] = "code ";
     char text[64];
     (void)ypi_read_file(mark, text, sizeof text);
-    out[0] = '\0';
-    (void)sscanf(text, "code %32[0-9a-f]", out);
+    const char *code = text + sizeof before - 1;
+    bool known = strncmp(text, before, sizeof before - 1) == 0 &&
+                 strspn(code, "0123456789abcdef") == YPI_DIGEST_MAX - 1 &&
+                 code[YPI_DIGEST_MAX - 1] == '\n';
+    snprintf(out, YPI_DIGEST_MAX, "%.*s", known ? YPI_DIGEST_MAX - 1 : 0, code);
     free(mark);
 }
 

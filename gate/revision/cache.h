@@ -24,7 +24,7 @@ void ypi_cache_share(int lock); /* one that was alone */
 bool ypi_cache_is_made(const char *place);
 enum yp_status ypi_cache_mark(const char *place, const struct ypi_recipe *recipe,
                               const char *commit, const char *code);
-/* The code that it was marked with; "" where there is none. */
+/* The code that it was marked with; "" where it is not known. */
 void ypi_cache_code(const char *place, char out[33]);
 enum yp_status ypi_cache_mark_tests(const char *place, const char *from);
 

@@ -5,11 +5,11 @@
 
 #include "base/system/file.h"
 #include "base/text/text.h"
+#include "gate/revision/walk.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -47,14 +47,26 @@ static void unmap(struct bytes *b)
     *b = (struct bytes){0};
 }
 
-/* Places of builds have names of one length, so that nothing behind one moves. */
-static void blank(struct bytes *b, const char *place)
+static void blank_one(struct bytes *b, const char *place)
 {
     size_t length = strlen(place);
     unsigned char *end = b->data + b->size;
     for (unsigned char *at = b->data;
          at != NULL && (at = memmem(at, (size_t)(end - at), place, length)) != NULL;)
         memset(at, 0, length);
+}
+
+/* Where a build lies: as it was told, and without symbolic links. */
+struct where {
+    const char *place, *real, *build;
+};
+
+/* Places of builds have names of one length, so that nothing behind one moves. */
+static void blank(struct bytes *b, const struct where *w)
+{
+    blank_one(b, w->place);
+    if (strcmp(w->place, w->real) != 0)
+        blank_one(b, w->real);
 }
 
 static bool begins(const struct bytes *b, const char *magic, size_t length)
@@ -204,7 +216,8 @@ static bool is_linked(const struct bytes *b, bool elf, const Elf64_Ehdr *header)
 }
 
 /* False: it cannot be read. */
-static bool add_file(struct ypi_digest *d, const char *path, const char *name, const char *place)
+static bool add_file(struct ypi_digest *d, const char *path, const char *name,
+                     const struct where *w)
 {
     struct bytes b;
     Elf64_Ehdr header = {0};
@@ -213,7 +226,7 @@ static bool add_file(struct ypi_digest *d, const char *path, const char *name, c
     bool elf = is_elf(&b, &header);
     if (!is_linked(&b, elf, &header)) {
         struct ypi_digest before = *d;
-        blank(&b, place);
+        blank(&b, w);
         ypi_digest_text(d, name);
         if (!elf || !add_loaded(d, &b, &header)) {
             *d = before;
@@ -225,34 +238,78 @@ static bool add_file(struct ypi_digest *d, const char *path, const char *name, c
     return true;
 }
 
-static int by_name(const FTSENT **a, const FTSENT **b)
+static bool is_below(const char *path, const char *directory)
 {
-    return strcmp((*a)->fts_name, (*b)->fts_name);
+    size_t length = strlen(directory);
+    return strncmp(path, directory, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-static bool add_tree(struct ypi_digest *d, const char *directory, const char *place)
+/* A directory of the build itself is read where it lies, and one outside the place is the same for
+ * all builds. One of the sources is neither: what is in it is not known. */
+static bool is_known_directory(const char *path, const struct where *w)
 {
-    char *const roots[] = {(char *)directory, NULL};
-    FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
+    char *real = realpath(path, NULL);
+    char *build = realpath(w->build, NULL);
+    bool known =
+        real != NULL && build != NULL && (is_below(real, build) || !is_below(real, w->real));
+    free(build);
+    free(real);
+    return known;
+}
+
+/* Where it leads, and the bytes of a file there. */
+static bool add_link(struct ypi_digest *d, const char *path, const char *name,
+                     const struct where *w)
+{
+    struct stat s;
+    char text[YPI_PATH_MAX];
+    ssize_t length = readlink(path, text, sizeof text);
+    if (length < 0 || (size_t)length == sizeof text)
+        return false;
+    struct bytes target = {(unsigned char *)text, (size_t)length};
+    blank(&target, w);
+    ypi_digest_text(d, name);
+    ypi_digest_bytes(d, text, (size_t)length);
+    if (stat(path, &s) != 0)
+        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP; /* it leads nowhere */
+    return S_ISDIR(s.st_mode) ? is_known_directory(path, w) : add_file(d, path, name, w);
+}
+
+static bool add_entry(struct ypi_digest *d, const FTSENT *at, const struct where *w)
+{
+    const char *name = at->fts_path + strlen(w->build);
+    if (at->fts_info == FTS_F)
+        return add_file(d, at->fts_path, name, w);
+    if (at->fts_info == FTS_SL)
+        return add_link(d, at->fts_path, name, w);
+    return at->fts_info == FTS_D || at->fts_info == FTS_DP;
+}
+
+static bool add_tree(struct ypi_digest *d, const struct where *w)
+{
+    FTS *tree = ypi_walk(w->build, FTS_PHYSICAL);
     bool whole = tree != NULL;
-    for (FTSENT *at; whole && tree != NULL && (at = fts_read(tree)) != NULL;)
+    while (whole) {
+        FTSENT *at = ypi_walk_next(tree);
+        if (at == NULL) {
+            whole = errno == 0;
+            break;
+        }
         if (is_passed_over(at))
             (void)fts_set(tree, at, FTS_SKIP);
-        else if (at->fts_info == FTS_F || at->fts_info == FTS_SL)
-            whole = add_file(d, at->fts_path, at->fts_path + strlen(directory), place);
         else
-            whole = at->fts_info == FTS_D || at->fts_info == FTS_DP;
+            whole = add_entry(d, at, w);
+    }
     if (tree != NULL)
         fts_close(tree);
     return whole;
 }
 
 /* The options that a suite is given there. */
-static bool add_options(struct ypi_digest *d, const char *source, const char *place)
+static bool add_options(struct ypi_digest *d, const char *source, const struct where *w)
 {
     char *path = ypi_format("%s/yieldpoint.ini", source);
-    bool right =
-        access(path, F_OK) == 0 ? add_file(d, path, "yieldpoint.ini", place) : errno == ENOENT;
+    bool right = access(path, F_OK) == 0 ? add_file(d, path, "yieldpoint.ini", w) : errno == ENOENT;
     free(path);
     return right;
 }
@@ -260,7 +317,10 @@ static bool add_options(struct ypi_digest *d, const char *source, const char *pl
 void ypi_code_of(const struct ypi_revision *r, const char *place, char out[YPI_DIGEST_MAX])
 {
     struct ypi_digest d = {0};
-    bool whole = add_tree(&d, r->build, place) && add_options(&d, r->source, place);
+    char *real = realpath(place, NULL);
+    const struct where w = {place, real, r->build};
+    bool whole = real != NULL && add_tree(&d, &w) && add_options(&d, r->source, &w);
+    free(real);
     out[0] = '\0';
     if (whole)
         ypi_digest_print(&d, out);

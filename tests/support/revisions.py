@@ -14,6 +14,7 @@ BUILD = """test ! -e "$1/broken" || { echo "there is the fault" >&2; exit 1; }
 test ! -e "$1/slow build" || sleep 60
 test ! -e "$1/change" || cp "$1/change" "$2/"
 test ! -e "$1/data" || { mkdir "$2/meson.d"; cp "$1/data" "$2/meson.d/build.ninja"; }
+test ! -e "$1/links" || sh "$1/links" "$1" "$2"
 test ! -e "$1/lib.c" || cc -g -frecord-gcc-switches -c -fPIC "$1/lib.c" -o "$2/lib.o" || exit 1
 test ! -e "$1/lib.c" || cc -g -shared -Wl,--build-id "$2/lib.o" -o "$2/lib.so" || exit 1
 test -e "$1/none" || cp "%s" "$2/real"
@@ -34,7 +35,7 @@ exec "$here/real" "$@"
 
 class Repository:
     """Branch main has the base alone. A file `change` says what is slower, larger or wrong; `data` is put
-    below the build, `lib.c` built to a library there; `broken` does not build, `slow build` takes a minute, `none` has no suite and `other` another one."""
+    below the build, `lib.c` built to a library there; `links` is a script that is told source and build; `broken` does not build, `slow build` takes a minute, `none` has no suite and `other` another one."""
 
     def __init__(self, folder, name, suite, other):
         self.path = os.path.join(folder, name)

@@ -321,6 +321,24 @@ def check_same_build(tap, yieldpoint, r, of_commands):
     r.head(data="2")
     done = gate(yieldpoint, r, "--base", data, *words[2:], "--budget", "1s")
     tap.equal(set(timed(done)), {"hash_short", "exact"}, "other data below the build: timed")
+    # Links: to a directory of the build, a file, nothing; and to the sources, of which nothing is known.
+    # The cache itself may lie behind one: then builds have two paths.
+    r.write(".git/info/exclude", ".yieldpoint\n")
+    cache = os.path.join(r.path, ".yieldpoint")
+    os.rename(cache, r.path + " cache")
+    os.symlink(r.path + " cache", cache)
+    inside = ('ln -s "$2/meson.d" "$2/there"; ln -s real "$2/also"; ln -s nowhere "$2/broken"; '
+              '(cd "$2" && pwd -P > where)\n')
+    for script, more, same in ((inside, {}, True), (inside, {"data": "2"}, False),
+                               (inside.replace("nowhere", "elsewhere"), {}, False),
+                               ('ln -s "$1" "$2/source"\n', {}, False)):
+        base = r.head(data="1", links=script if "$1" in script else inside)
+        r.head(**({"data": "1", "links": script, "notes": "not built"} | more))
+        for when in ("built", "from the cache"):
+            done = gate(yieldpoint, r, "--base", base, *words[2:], "--budget", "1s")
+            tap.equal(set(timed(done)), set() if same else {"hash_short", "exact"}, f"links: {script} {more}, {when}")
+    os.unlink(cache)
+    os.rename(r.path + " cache", cache)
     one = r.head(change="roots=0")
     for base, what in (("main", "a file more"), (one, "other bytes in a file")):
         done = gate(yieldpoint, r, "--base", base, *words[2:], "--budget", "1s")
