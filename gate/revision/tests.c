@@ -6,13 +6,14 @@
 #include "base/text/text.h"
 #include "gate/revision/cache.h"
 #include "gate/revision/digest.h"
+#include "gate/revision/walk.h"
 
 #include <errno.h>
-#include <fts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* A node id begins behind the last directory of this name, so that the ids are the same whatever
  * the directory above is called. */
@@ -62,11 +63,6 @@ static enum yp_status copy_file(const char *from, const char *to, bool runs, str
     return status;
 }
 
-static int by_name(const FTSENT **a, const FTSENT **b)
-{
-    return strcmp((*a)->fts_name, (*b)->fts_name);
-}
-
 /* Of repositories and of Yieldpoint itself: nothing that a test is made of. */
 static bool is_passed_over(const FTSENT *at)
 {
@@ -104,10 +100,14 @@ static enum yp_status copy_entry(const FTSENT *at, const char *to, struct ypi_di
 /* What links lead to is copied, since they may lead out of the directory. */
 static enum yp_status copy(const char *from, const char *to, struct ypi_digest *d, int *count)
 {
-    char *const roots[] = {(char *)from, NULL};
-    FTS *tree = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, by_name);
+    FTS *tree = ypi_walk(from, FTS_LOGICAL);
     enum yp_status status = tree != NULL ? YP_OK : failed(from);
-    for (FTSENT *at; status == YP_OK && tree != NULL && (at = fts_read(tree)) != NULL;) {
+    while (status == YP_OK && tree != NULL) {
+        FTSENT *at = ypi_walk_next(tree);
+        if (at == NULL) {
+            status = errno == 0 ? YP_OK : failed(from);
+            break;
+        }
         const char *below = at->fts_path + strlen(from);
         if (is_passed_over(at)) {
             (void)fts_set(tree, at, FTS_SKIP);
@@ -126,14 +126,28 @@ static enum yp_status copy(const char *from, const char *to, struct ypi_digest *
     return status;
 }
 
-/* Another process may have been first, with the same files. */
-static enum yp_status move_to(const char *part, const char *place)
+/* The place's lock, shared, with the copy in it, which need not be `part`: another process may have
+ * been first, with the same files. -1 with yp_last_error() set. */
+static int put_in_place(const char *part, const char *place)
 {
-    if (rename(part, place) == 0)
-        return YP_OK;
-    enum yp_status status = errno == ENOTEMPTY || errno == EEXIST ? YP_OK : failed(place);
-    ypi_remove_tree(part);
-    return status;
+    static const volatile bool never = false;
+    int lock = ypi_cache_lock(place, false, stderr, &never);
+    if (lock >= 0 && !ypi_cache_is_made(place)) {
+        close(lock);
+        lock = ypi_cache_lock(place, true, stderr, &never);
+        if (lock >= 0 && !ypi_cache_is_made(place)) {
+            ypi_remove_tree(place); /* what a killed process left */
+            if (rename(part, place) != 0) {
+                (void)failed(place);
+                close(lock);
+                lock = -1;
+            }
+        }
+        if (lock >= 0)
+            ypi_cache_share(lock);
+    }
+    ypi_remove_tree(part); /* where it is not in its place */
+    return lock;
 }
 
 static enum yp_status take(struct ypi_recipe *r, const char *from, const char *part)
@@ -142,6 +156,7 @@ static enum yp_status take(struct ypi_recipe *r, const char *from, const char *p
     struct ypi_digest d = {0};
     char name[YPI_DIGEST_MAX];
     int count = 0;
+    ypi_remove_tree(part); /* of a killed process with the same number */
     enum yp_status status =
         mkdir(part, 0777) == 0 && mkdir(inside, 0777) == 0 ? YP_OK : failed(inside);
     if (status == YP_OK)
@@ -157,10 +172,12 @@ static enum yp_status take(struct ypi_recipe *r, const char *from, const char *p
     }
     ypi_digest_print(&d, name);
     char *place = ypi_cache_tests(r, name);
-    r->tests_lock = ypi_cache_lock(place, false, stderr, &(const volatile bool){false});
-    status = r->tests_lock >= 0 ? move_to(part, place) : yp_last_status();
-    (void)ypi_cache_is_made(place); /* used now */
-    r->tests = ypi_format("%s/" NAME, place);
+    int lock = put_in_place(part, place);
+    if (lock >= 0) {
+        r->tests_lock = lock;
+        r->tests = ypi_format("%s/" NAME, place);
+    }
+    status = lock >= 0 ? YP_OK : yp_last_status();
     free(place);
     return status;
 }

@@ -4,6 +4,7 @@ usage: gate_git.py YIELDPOINT"""
 
 import glob
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -286,6 +287,23 @@ def check_outside(tap, yieldpoint, folder):
     tap.equal((count, marks, others != {path}), (2, {"2"}, True), "changed tests: built anew")
     write(tests, "deep/mark", "1")
     tap.equal(built("changed back")[0], 0, "changed back: the builds that were there")
+    half = os.path.dirname(path)
+    for name in ("made", "tests/deep/mark"):
+        os.unlink(os.path.join(half, name))
+    tap.equal(built("half removed")[0], 0, "a copy that was removed by half: the same place")
+    tap.equal([read(half, name) for name in ("tests/deep/mark", "tests/mark")], ["1", "1"], "and it is whole again")
+    command = (f"mkdir -p .yieldpoint/gate/snapshot-$$-0/tests/deep; exec {shlex.quote(yieldpoint)} gate "
+               "--base HEAD~1 --head HEAD")
+    done = run("sh", "-c", command, cwd=r, env=ENVIRONMENT)
+    tap.check(done.code == UNSELECTED and glob.glob(os.path.join(r, ".yieldpoint/gate/snapshot*")) == [],
+              "what a killed process of the same number left is no hindrance", done)
+    os.rename(half + ".lock", half + ".away")
+    os.mkdir(half + ".lock")
+    done = gate(yieldpoint, r, "--base", "HEAD~1", "--head", "HEAD")
+    tap.check(done.code == USAGE and f"{half}.lock: Is a directory" in done.err and
+              glob.glob(os.path.join(r, ".yieldpoint/gate/snapshot*")) == [], "no lock: nothing is left", done)
+    os.rmdir(half + ".lock")
+    os.rename(half + ".away", half + ".lock")
     os.rename(os.path.join(tests, "deep"), os.path.join(tests, "deeper"))
     os.unlink(os.path.join(tests, "mark"))
     os.symlink("deeper/mark", os.path.join(tests, "mark"))
