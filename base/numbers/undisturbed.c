@@ -1,5 +1,6 @@
 #include "base/numbers/undisturbed.h"
 
+#include "base/numbers/stats.h"
 #include "base/text/text.h"
 
 #include <math.h>
@@ -12,6 +13,10 @@ enum { FIRST_LOOK = 8, RARE = 40 };
 #define GRID 0.05
 /* More than processes of one program scatter, less than a busy host costs. */
 #define APART 0.14
+/* Half of that: what one side of a pair is slow by. */
+#define SLOW (APART / 2)
+/* Pairs in which one side alone is slow: fewer may be a moment of the machine. */
+enum { ALONE_LEAST = 2, ALONE_TIMES = 3 };
 /* Of the error, for the first limit: most machines need no other. */
 #define FIRST_SHARE 0.9
 
@@ -52,4 +57,35 @@ struct ypi_undisturbed ypi_undisturbed_mark(const double *levels, size_t count, 
         found.count += keep[i];
     }
     return found;
+}
+
+/* Above which a side's time is slow. */
+static double slow_limit(const double *times, const bool *keep, size_t count)
+{
+    double *kept = ypi_calloc(count + 1, sizeof *kept);
+    size_t kept_count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (keep[i])
+            kept[kept_count++] = times[i];
+    double limit = kept_count > 0 ? ypi_quantile(kept, kept_count, 0.5) * exp(SLOW) : INFINITY;
+    free(kept);
+    return limit;
+}
+
+bool ypi_undisturbed_is_one_sided(const double *base, const double *head, const bool *keep,
+                                  size_t count)
+{
+    double base_limit = slow_limit(base, keep, count);
+    double head_limit = slow_limit(head, keep, count);
+    size_t base_alone = 0;
+    size_t head_alone = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool base_slow = base[i] > base_limit;
+        bool head_slow = head[i] > head_limit;
+        base_alone += !keep[i] && base_slow && !head_slow;
+        head_alone += !keep[i] && head_slow && !base_slow;
+    }
+    size_t more = base_alone > head_alone ? base_alone : head_alone;
+    size_t less = base_alone > head_alone ? head_alone : base_alone;
+    return more >= ALONE_LEAST && more > ALONE_TIMES * less;
 }

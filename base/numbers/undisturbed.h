@@ -25,6 +25,16 @@ struct ypi_undisturbed {
     double share; /* of the error that may be spent on a verdict now: above 0, at most 1 */
 };
 
+/* Whether the pairs that are left out tell of one side and not of the machine: 2 or more in which
+ * one side alone is slow (by more than 7 % beside its median in the kept pairs), and more than
+ * three times as many as those in which the other one alone is. Then that side has two speeds, and
+ * the fast ones must not speak for it. `base` and `head`: positive times.
+ *
+ * Both sides are treated alike, and a verdict is only withheld: a wrong one becomes no likelier,
+ * whichever side it favours. */
+bool ypi_undisturbed_is_one_sided(const double *base, const double *head, const bool *keep,
+                                  size_t count);
+
 /* Marks in keep[0..count) the pairs that are undisturbed, by their levels in the order in which
  * they were measured. With fewer pairs than any verdict needs all are. */
 struct ypi_undisturbed ypi_undisturbed_mark(const double *levels, size_t count, bool *keep);

@@ -21,6 +21,8 @@ struct contest {
     size_t count;
     double *kept, *base, *head;
     size_t kept_count;
+    double share;   /* of the error, for a verdict now */
+    bool one_sided; /* which pairs were left out tells of one side, not of the machine */
     struct ypi_span span;
     bool decided;
     bool no_time[2]; /* base, head: the work was removed, so there is nothing to compare */
@@ -116,8 +118,10 @@ static void add(struct contest *c, const struct ypi_paired *p, struct ypi_duel_r
             c->head[c->kept_count++] = c->heads[i];
         }
     /* Twice: the span has both sides, and only one of the two verdicts can be wrong. */
-    c->span = ypi_sequential_span(c->kept, c->kept_count, 2 * rule.error * found.share);
-    c->decided = is_decided(c, rule);
+    c->share = found.share;
+    c->span = ypi_sequential_span(c->kept, c->kept_count, 2 * rule.error * c->share);
+    c->one_sided = ypi_undisturbed_is_one_sided(c->bases, c->heads, c->keep, c->count);
+    c->decided = is_decided(c, rule) && !c->one_sided;
 }
 
 /* One kind of pair at a time: turns for those that can wait, whole processes for the others. */
@@ -185,14 +189,16 @@ double ypi_duel_seconds(const struct ypi_duel *d)
 /* Evidence grows about as fast as it has grown. */
 struct ypi_prospect ypi_duel_prospect(const struct ypi_duel *d)
 {
-    const double needed = log(1 / d->rule.error);
     const double limit = log1p(d->rule.threshold);
     struct ypi_prospect best = {.seconds = INFINITY};
     for (int i = 0; i < d->count; i++) {
         const struct contest *c = &d->contests[i];
         for (int side = -1; side <= 1 && !c->decided; side += 2) {
             double evidence = ypi_evidence(c->kept, c->kept_count, limit, side);
-            double seconds = evidence > 0 ? d->seconds * fmax(0, needed / evidence - 1) : INFINITY;
+            double needed = -log(d->rule.error * c->share);
+            double seconds = evidence > 0 && !c->one_sided
+                                 ? d->seconds * fmax(0, needed / evidence - 1)
+                                 : INFINITY;
             if (seconds < best.seconds)
                 best = (struct ypi_prospect){.seconds = seconds, .slower = side > 0};
         }
@@ -218,7 +224,7 @@ void ypi_duel_words(const struct ypi_duel *d, char out[64])
 static enum ypi_compared verdict_of(const struct contest *c, double threshold)
 {
     double limit = log1p(threshold);
-    if (!excludes(c->span, limit) || c->no_time[0] || c->no_time[1])
+    if (!excludes(c->span, limit) || c->one_sided || c->no_time[0] || c->no_time[1])
         return YPI_COMPARED_UNSURE;
     if (limit < 0)
         return c->span.high < limit ? YPI_COMPARED_BETTER : YPI_COMPARED_SAME;
@@ -233,6 +239,11 @@ static char *disturbed(const struct contest *c, bool sure)
     size_t without = c->count - c->kept_count;
     if (without == 0)
         return NULL;
+    if (!sure && c->one_sided)
+        return ypi_format("one side alone has two speeds: in %zu of %zu pairs both together were "
+                          "slower by 15 %% or more than in the fastest ones, and mostly that side "
+                          "alone",
+                          without, c->count);
     return ypi_format(
         sure ? "the machine was disturbed in %zu of %zu pairs (slower by 15 %% or more "
                "than in the fastest ones): judged by the others"

@@ -18,7 +18,8 @@ struct machine {
     double quiet_ratio, busy_ratio;
     double slower; /* both sides, while it is busy */
     double busy, stays;
-    double sd; /* of each process */
+    double sd;                        /* of each process */
+    double side_slow[2], side_slower; /* base, head: how often it alone is slower, by what */
 };
 
 struct outcome {
@@ -28,6 +29,7 @@ struct outcome {
 struct gate {
     double x[MOST], levels[MOST], kept[MOST];
     bool keep[MOST];
+    double base[MOST], head[MOST];
 };
 
 /* The two sides of one pair scatter apart, and one pair in twenty four times as wide. */
@@ -39,6 +41,12 @@ static void draw(struct gate *g, const struct machine *m, struct ypi_seed *seed,
     double sd = m->sd * (ypi_seed_uniform(seed) < 0.05 ? 4 : 1);
     double base = (*busy ? m->slower : 0) + sd * ypi_seed_normal(seed);
     double head = (*busy ? m->slower + m->busy_ratio : m->quiet_ratio) + sd * ypi_seed_normal(seed);
+    if (m->side_slower > 0) {
+        base += ypi_seed_uniform(seed) < m->side_slow[0] ? m->side_slower : 0;
+        head += ypi_seed_uniform(seed) < m->side_slow[1] ? m->side_slower : 0;
+    }
+    g->base[at] = exp(base);
+    g->head[at] = exp(head);
     g->x[at] = head - base;
     g->levels[at] = (base + head) / 2;
 }
@@ -70,6 +78,8 @@ static struct outcome run_gates(const struct machine *m, double error, bool watc
             verdict = ypi_evidence(g->kept, kept, limit, 1) >= needed    ? 1
                       : ypi_evidence(g->kept, kept, limit, -1) >= needed ? -1
                                                                          : 0;
+            if (watched && ypi_undisturbed_is_one_sided(g->base, g->head, g->keep, n))
+                verdict = 0;
         }
         o.above += verdict > 0;
         o.below += verdict < 0;
@@ -84,7 +94,7 @@ static struct outcome run_gates(const struct machine *m, double error, bool watc
 Test(undisturbed, a_ratio_that_a_busy_host_hides_is_found)
 {
     for (int i = 0; i < 3; i++) {
-        const struct machine m = {log(1.06), 0, log(1.3), 0.3 + 0.2 * i, 0, 0.015};
+        const struct machine m = {log(1.06), 0, log(1.3), 0.3 + 0.2 * i, 0, 0.015, {0, 0}, 0};
         struct outcome o = run_gates(&m, 0.01, true, 200);
         cr_expect_leq(o.below, 8, "busy %g: %d slower, %d same, %d unsure", m.busy, o.above,
                       o.below, o.unsure);
@@ -96,7 +106,7 @@ Test(undisturbed, a_ratio_that_a_busy_host_hides_is_found)
 /* The check above can fail: all pairs together are wrong. */
 Test(undisturbed, all_pairs_together_are_wrong)
 {
-    const struct machine m = {log(1.06), 0, log(1.3), 0.7, 0, 0.015};
+    const struct machine m = {log(1.06), 0, log(1.3), 0.7, 0, 0.015, {0, 0}, 0};
     struct outcome o = run_gates(&m, 0.01, false, 200);
     cr_expect_gt(o.below, 100, "%d slower, %d same", o.above, o.below);
 }
@@ -104,10 +114,39 @@ Test(undisturbed, all_pairs_together_are_wrong)
 /* Nor is a head called slower that only a busy host slows down. */
 Test(undisturbed, what_only_a_busy_host_slows_down_is_the_same)
 {
-    const struct machine m = {0, log(1.06), log(1.3), 0.7, 0, 0.015};
+    const struct machine m = {0, log(1.06), log(1.3), 0.7, 0, 0.015, {0, 0}, 0};
     struct outcome o = run_gates(&m, 0.01, true, 200);
     cr_expect_leq(o.above, 8, "%d slower, %d same, %d unsure", o.above, o.below, o.unsure);
     cr_expect_geq(o.below, 185, "%d slower, %d same, %d unsure", o.above, o.below, o.unsure);
+}
+
+/* The head alone has two speeds: it is slower, in a part of its processes. Pairs without those are
+ * fast, and must not speak for it; nor for the base. */
+Test(undisturbed, what_one_side_alone_has_is_not_left_out)
+{
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < 3; i++) {
+            struct machine m = {.sd = 0.015, .side_slower = log(1.5)};
+            m.side_slow[side] = 0.5 + 0.15 * i;
+            struct outcome o = run_gates(&m, 0.01, true, 200);
+            cr_expect_leq(side == 0 ? o.above : o.below, 4, "%g: %d slower, %d same, %d unsure",
+                          m.side_slow[side], o.above, o.below, o.unsure);
+        }
+}
+
+/* Where both sides have two speeds, and alike, the fast ones decide, as before. */
+Test(undisturbed, what_both_sides_have_is_left_out)
+{
+    for (int i = 0; i < 3; i++) {
+        double slow = 0.05 + 0.1 * i;
+        const struct machine m = {.quiet_ratio = log(1.06),
+                                  .sd = 0.015,
+                                  .side_slow = {slow, slow},
+                                  .side_slower = log(1.5)};
+        struct outcome o = run_gates(&m, 0.01, true, 200);
+        cr_expect_geq(o.above, 185, "%g: %d slower, %d same, %d unsure", slow, o.above, o.below,
+                      o.unsure);
+    }
 }
 
 /* At the threshold itself either verdict is an error; here each may be as often as 5 %. Whether
@@ -119,7 +158,8 @@ Test(undisturbed, the_choice_of_pairs_keeps_the_error)
     static const double scatter[] = {0.01, 0.04, 0.1, 0.2};
     for (size_t i = 0; i < sizeof scatter / sizeof *scatter; i++)
         for (int busy = 0; busy < 2; busy++) {
-            const struct machine m = {log(1.03), log(1.03), log(1.3), 0.5 * busy, 0.8, scatter[i]};
+            const struct machine m = {log(1.03), log(1.03),  log(1.3), 0.5 * busy,
+                                      0.8,       scatter[i], {0, 0},   0};
             struct outcome o = run_gates(&m, 0.05, true, 400);
             cr_expect(o.above <= 35 && o.below <= 35, "sd %g: %d slower, %d same", m.sd, o.above,
                       o.below);

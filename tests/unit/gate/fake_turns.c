@@ -6,7 +6,10 @@
  * With --busy RATIO, two of three pairs meet a busy machine, where all is 1.3 times slower and the
  * head takes that many times what the base does.
  *
- * usage: fake-turns ... --turns .../base.sock or .../head.sock --ratio RATIO [--busy RATIO] */
+ * With --alone RATIO, the head alone takes that many times as long in two of three pairs.
+ *
+ * usage: fake-turns ... --turns .../base.sock or .../head.sock --ratio RATIO [--busy RATIO]
+ *        [--alone RATIO] */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -49,6 +52,7 @@ int main(int argc, char **argv)
     const char *path = "";
     double ratio = 1;
     double busy = 0;
+    double alone = 0;
     int turns = 0;
     for (int i = 1; i + 1 < argc; i++)
         if (strcmp(argv[i], "--turns") == 0)
@@ -57,7 +61,11 @@ int main(int argc, char **argv)
             ratio = strtod(argv[i + 1], NULL);
         else if (strcmp(argv[i], "--busy") == 0)
             busy = strtod(argv[i + 1], NULL);
+        else if (strcmp(argv[i], "--alone") == 0)
+            alone = strtod(argv[i + 1], NULL);
     bool is_busy = busy > 0 && pair_of() % 3 != 0;
+    if (alone > 0 && pair_of() % 3 != 0)
+        ratio *= alone;
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     if (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0)

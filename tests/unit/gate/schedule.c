@@ -190,3 +190,24 @@ Test(gate_schedule, too_few_undisturbed_pairs_are_a_reason)
     ypi_comparisons_clear(&all);
     close_fake(&f);
 }
+
+/* The head has two speeds: the fast pairs alone would say that nothing became slower. */
+Test(gate_schedule, pairs_that_one_side_alone_slowed_down_are_not_left_out)
+{
+    struct fake f;
+    struct ypi_comparisons all = {0};
+    struct ypi_seed coin = ypi_seed_of(1, 0, 0);
+    open_fake(&f, "1", 0.001);
+    f.options[2] = "--alone";
+    f.options[3] = "1.5";
+    cr_expect_eq(ypi_duel_run(f.duel, &coin, 1), YPI_PAIR_DONE);
+    cr_expect_eq(ypi_duel_prospect(f.duel).seconds, INFINITY);
+    ypi_duel_conclude(f.duel, &all);
+    const struct ypi_comparison *c = &all.list[0];
+    cr_expect_eq(c->verdict, YPI_COMPARED_UNSURE);
+    cr_expect_gt(c->pairs, 20, "more than a verdict needs");
+    cr_expect(c->note != NULL && strstr(c->note, "one side alone has two speeds") != NULL, "%s",
+              c->note);
+    ypi_comparisons_clear(&all);
+    close_fake(&f);
+}
