@@ -53,7 +53,7 @@ static char *meant(sqlite3 *db, const char *word, const char *result)
         "SELECT r.id, " YPI_NORMAL_RUN " AS normal FROM result AS r JOIN run ON run.id = r.run_id"
         " WHERE r.attempt = 0 AND r.case_id = (SELECT case_id FROM result WHERE id = ?1)"
         " ORDER BY normal DESC, r.started DESC, r.rowid DESC LIMIT 1";
-    if (strcmp(word, "last") == 0 || begins_with(result, word))
+    if (strcmp(word, "last") == 0 || (ypi_may_begin_uuid(word) && begins_with(result, word)))
         return ypi_strdup(result);
     cJSON *rows = ypi_store_rows(db, sql, 1, &result);
     const char *plain = rows != NULL ? ypi_text_of(rows->child, "id") : "";

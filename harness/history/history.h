@@ -125,6 +125,8 @@ cJSON *ypi_cases_load(sqlite3 *db, const struct ypi_selection *selection, bool *
  * where it could be each, `*as` "end of several ids" or the like. Owned by the caller; NULL with
  * yp_last_error() set. */
 cJSON *ypi_named(sqlite3 *db, const char *word, const char **as);
+/* Whether it has enough digits to name a result by its UUID, and nothing else. */
+bool ypi_may_begin_uuid(const char *word);
 /* Tells stderr that `rows` are none, or too many. */
 void ypi_print_not_named(const char *word, const cJSON *rows, const char *as);
 

@@ -7,7 +7,7 @@
 #define SHORTEST_PREFIX 4
 #define LISTED_MAX 20
 
-static bool is_prefix_of_uuid(const char *word)
+bool ypi_may_begin_uuid(const char *word)
 {
     size_t length = strlen(word);
     return length >= SHORTEST_PREFIX && length <= 36 &&
@@ -42,7 +42,7 @@ cJSON *ypi_named(sqlite3 *db, const char *word, const char **as)
     enum { UUID = 2 };
     cJSON *rows = NULL;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        if (i == UUID && !is_prefix_of_uuid(word))
+        if (i == UUID && !ypi_may_begin_uuid(word))
             continue;
         cJSON_Delete(rows);
         rows = ypi_store_rows(db, ways[i].sql, 1, &word);

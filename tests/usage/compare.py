@@ -345,6 +345,10 @@ def reproduce_plain(tap, place):
         told = f"{unforked[:8]}, the newest result, was run with --slowdown or --no-fork" in done.err
         tap.equal(told, word == "::exact", f"reproduce {word[:8]}: is said where it is another one")
         History(path).db.executescript("DELETE FROM result WHERE rowid = (SELECT max(rowid) FROM result)")
+    # Letters of the case's id that a UUID begins with name the case.
+    History(path).db.executescript(f"UPDATE result SET id = 'ac' || substr(id, 3) WHERE id = '{unforked}'")
+    done = run(place.yieldpoint, "reproduce", "ac", "--history", path, cwd=place.folder)
+    tap.check(rows(path, sql)[0]["seed"] == 7, "reproduce ac: no UUID by two digits", done)
 
 
 def reproduce_what_is_not_there(tap, place):
