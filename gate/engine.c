@@ -303,6 +303,21 @@ static bool is_timed(const struct ypi_engine *e, const struct both *s, const cha
            (!e->same_build || ypi_list_has((const char *const *)s->commands, s->command_count, id));
 }
 
+enum yp_status ypi_engine_commands(struct ypi_engine *e, int *count)
+{
+    const struct ypi_engine_task *t = e->task;
+    enum yp_status status = YP_OK;
+    *count = 0;
+    for (int i = 0; i < e->suite_count && status == YP_OK; i++) {
+        struct both *s = &e->suites[i];
+        if (s->id_count > 0)
+            status = ypi_suite_list_commands(&s->head, &t->cases, t->stop, &s->commands,
+                                             &s->command_count);
+        *count += s->command_count;
+    }
+    return status;
+}
+
 static enum yp_status find_same_build(struct ypi_engine *e)
 {
     const struct ypi_engine_task *t = e->task;
@@ -311,13 +326,8 @@ static enum yp_status find_same_build(struct ypi_engine *e)
     bool alike = t->head_options == NULL || *t->head_options == '\0';
     e->same_build = t->scope == YPI_ENGINE_ALL && !t->always_time && alike &&
                     ypi_revision_same_build(t->base, t->head);
-    for (int i = 0; i < e->suite_count && status == YP_OK && e->same_build; i++) {
-        struct both *s = &e->suites[i];
-        if (s->id_count > 0)
-            status = ypi_suite_list_commands(&s->head, &t->cases, t->stop, &s->commands,
-                                             &s->command_count);
-        commands += s->command_count;
-    }
+    if (e->same_build)
+        status = ypi_engine_commands(e, &commands);
     if (e->same_build)
         ypi_comparisons_note(e->found,
                              "both builds are the same code, so %s is timed; "

@@ -42,6 +42,9 @@ enum yp_status ypi_engine_list(struct ypi_engine *e);
 int ypi_engine_case_count(const struct ypi_engine *e);
 const char *ypi_engine_case(const struct ypi_engine *e, int at);
 
+/* Of those cases, how many run a command, whose files need not be in a build; at most once. */
+enum yp_status ypi_engine_commands(struct ypi_engine *e, int *count);
+
 /* Compares the cases that were listed, while no other suite is timed on this machine. Once it has
  * come to the times, being stopped is no error: found->whole is false then. YP_UNSUPPORTED: stopped
  * before; else the errors of ypi_suite_run() and ypi_exact_read(). */

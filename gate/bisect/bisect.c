@@ -43,6 +43,7 @@ struct bisect {
     struct ypi_recipe recipe;
     struct ypi_revision good, bad;
     struct ypi_commits commits;
+    bool code_tells;       /* what is the same code is as good or as bad */
     double error, seconds; /* what is left of both for the comparisons to come */
     struct ypi_bisection out;
 };
@@ -96,8 +97,15 @@ static enum yp_status compare(struct bisect *b, const struct meeting *m,
     *count = 0;
     struct ypi_engine *e = ypi_engine_open(&task, found);
     enum yp_status status = e != NULL ? ypi_engine_list(e) : yp_last_status();
+    int commands = 0;
     if (status == YP_OK)
         *count = ypi_engine_case_count(e);
+    if (*count == 1 && !b->out.follows && !ypi_revision_same_build(m->base, m->head)) {
+        status = ypi_engine_commands(e, &commands);
+        b->code_tells = commands == 0;
+    }
+    if (status != YP_OK)
+        *count = 0;
     if (*count == 1) {
         if (b->out.id == NULL)
             b->out.id = ypi_strdup(ypi_engine_case(e, 0));
@@ -189,6 +197,40 @@ static double beyond(const struct bisect *b, double part)
     return ypi_followed_threshold(&b->out.followed, part);
 }
 
+/* Whether `code` was judged: the verdict, YPI_JUDGED_UNKNOWN where it was not, and of which commit
+ * it is. */
+static enum ypi_judged twin_of(const struct bisect *b, const char *code, const char **hash)
+{
+    if (!b->code_tells || *code == '\0')
+        return YPI_JUDGED_UNKNOWN;
+    *hash = b->good.commit;
+    if (strcmp(code, b->good.code) == 0)
+        return YPI_JUDGED_GOOD;
+    *hash = b->bad.commit;
+    if (strcmp(code, b->bad.code) == 0)
+        return YPI_JUDGED_BAD;
+    for (int i = 0; i < b->out.step_count; i++) {
+        const struct ypi_bisect_step *s = &b->out.steps[i];
+        *hash = s->commit->hash;
+        if ((s->verdict == YPI_JUDGED_GOOD || s->verdict == YPI_JUDGED_BAD) &&
+            strcmp(code, s->code) == 0)
+            return s->verdict;
+    }
+    return YPI_JUDGED_UNKNOWN;
+}
+
+/* Takes the verdict of one that is the same code, where there is one. */
+static bool take_twin(const struct bisect *b, struct ypi_bisect_step *step, const char *code)
+{
+    const char *hash = NULL;
+    snprintf(step->code, sizeof step->code, "%s", code);
+    step->verdict = twin_of(b, step->code, &hash);
+    if (step->verdict != YPI_JUDGED_UNKNOWN)
+        step->reason = ypi_format("not run: the same code as %.10s, which is %s", hash,
+                                  step->verdict == YPI_JUDGED_GOOD ? "good" : "bad");
+    return step->verdict != YPI_JUDGED_UNKNOWN;
+}
+
 /* Compares it with another one and leaves in the step what was found, or the reason why nothing
  * was. YP_UNSUPPORTED: interrupted. */
 static enum yp_status meet(struct bisect *b, const struct ypi_revision *base,
@@ -199,7 +241,7 @@ static enum yp_status meet(struct bisect *b, const struct ypi_revision *base,
     enum yp_status status = build(b, step->commit->hash, &head);
     if (status != YP_OK) {
         step->reason = why_not(b, status == YP_INVALID ? "it has no suite" : "it does not build");
-    } else {
+    } else if (base != &b->good || !take_twin(b, step, head.code)) {
         bool time = b->out.followed.quantity == YPI_QUANTITY_TIME;
         const struct meeting m = {.base = base,
                                   .head = &head,
@@ -228,9 +270,10 @@ static enum yp_status try_commit(struct bisect *b, int commit)
     fprintf(stderr, "%d commits left, some %d step%s: %.10s %s\n", left, steps,
             steps == 1 ? "" : "s", step.commit->hash, step.words.subject);
     enum yp_status status = meet(b, &b->good, &step, MIDDLE, 0, steps + 1);
-    step.verdict = step.reason != NULL
-                       ? YPI_JUDGED_SKIPPED
-                       : ypi_followed_judge(&b->out.followed, &step.found, b->out.id, &step.reason);
+    if (step.verdict == YPI_JUDGED_UNKNOWN)
+        step.verdict = step.reason != NULL ? YPI_JUDGED_SKIPPED
+                                           : ypi_followed_judge(&b->out.followed, &step.found,
+                                                                b->out.id, &step.reason);
     if (status != YP_OK) {
         ypi_bisect_step_clear(&step);
         return status;

@@ -10,7 +10,8 @@ struct ypi_bisect_step {
     const struct ypi_commit *commit; /* not owned */
     struct ypi_commit_words words;
     enum ypi_judged verdict;
-    char *reason;                 /* why it was skipped, or could not be run */
+    char *reason;                 /* why it was skipped, or was not or could not be run */
+    char code[33];                /* of its build: `struct ypi_revision`; "": not known */
     struct ypi_comparisons found; /* the base is the other one */
 };
 void ypi_bisect_step_clear(struct ypi_bisect_step *step);

@@ -42,6 +42,14 @@ def check_allocation(tap, yieldpoint, r):
     b = found(done)
     tap.equal((done.code, [c["commit"] for c in b["left"]]), (FINE, [commits[4]]), "one allocation more in commit 5 of 7")
     tap.check(len(b["steps"]) <= 3 and b["followed"]["quantity"] == "peak memory", "in three steps at most", b)
+    bad = [s for s in b["steps"] if s["commit"] in commits[4:]]
+    tap.check(bad and all(s["verdict"] == "bad" and s["comparisons"] == [] and s["reason"] ==
+                          f"not run: the same code as {commits[6][:10]}, which is bad" for s in bad),
+              "the same code as bad: not run", b["steps"])
+    good = [s for s in b["steps"] if s["commit"] in commits[:4]]
+    tap.check(good and all(s["verdict"] == "good" for s in good) and good[0]["reason"] is None and
+              all(s["reason"] == f"not run: the same code as {good[0]['commit'][:10]}, which is good"
+                  for s in good[1:]), "nor what is the same code as one that was tried", b["steps"])
     tap.check(b["beside_parent"]["part"] == 1 and b["beside_parent"]["verdict"] == "bad", "all of it is its own", b)
     tap.equal(r.git("rev-parse", "HEAD"), commits[-1], "the checkout stays")
     tap.equal(r.clean(), None, "nothing is left")
