@@ -36,6 +36,15 @@ size_t ypi_read_file_end(const char *path, char *out, size_t size)
     return read_from(path, (off_t)size - 1, out, size);
 }
 
+bool ypi_write_file(const char *path, const char *bytes, size_t length)
+{
+    FILE *file = fopen(path, "we");
+    if (file == NULL)
+        return false;
+    bool right = length == 0 || fwrite(bytes, 1, length, file) == length;
+    return fclose(file) == 0 && right;
+}
+
 static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *place)
 {
     (void)s, (void)kind, (void)place;

@@ -15,6 +15,9 @@ size_t ypi_read_file(const char *path, char *out, size_t size);
 /* The last `size` - 1 bytes at most, the same way. */
 size_t ypi_read_file_end(const char *path, char *out, size_t size);
 
+/* Makes the file, or what is in it anew. False with errno set; a part may be written then. */
+bool ypi_write_file(const char *path, const char *bytes, size_t length);
+
 /* Exactly `size` bytes of an open file from `offset` on. YP_IO otherwise, with the path, the place
  * and the reason. */
 enum yp_status ypi_read_at(int fd, const char *path, uint64_t offset, void *to, size_t size);

@@ -176,15 +176,6 @@ static enum yp_status add_repository(struct listing *l, const char *prefix)
 
 /* -- the commit ---------------------------------------------------------------------------- */
 
-static bool write_file(const char *path, const char *bytes, size_t length)
-{
-    FILE *file = fopen(path, "w");
-    if (file == NULL)
-        return false;
-    bool right = fwrite(bytes, 1, length, file) == length;
-    return fclose(file) == 0 && right;
-}
-
 /* Git's own index of the new repository stays without an entry: the files are checked out later. */
 static char *commit_of(const struct listing *l, const char *snapshot, const char *head)
 {
@@ -210,9 +201,8 @@ static char *commit_of(const struct listing *l, const char *snapshot, const char
     char *commit = NULL;
     bool right = true;
     for (int i = 0; i < 2 && right; i++) {
-        right =
-            write_file(input, inputs[i]->length > 0 ? inputs[i]->data : "", inputs[i]->length) &&
-            ypi_gate_git_run(l->root, words[i], more, input, log, NULL);
+        right = ypi_write_file(input, inputs[i]->data, inputs[i]->length) &&
+                ypi_gate_git_run(l->root, words[i], more, input, log, NULL);
     }
     if (!right) {
         char said[1000];
@@ -247,7 +237,7 @@ char *ypi_gate_snapshot(const char *root, const char *snapshot)
         char *head = ypi_gate_commit(root, "HEAD");
         if (!ypi_gate_borrow(root, snapshot, "/dev/null", &never) ||
             ypi_make_parents(attributes) != YP_OK ||
-            !write_file(attributes, as_it_is, sizeof as_it_is - 1))
+            !ypi_write_file(attributes, as_it_is, sizeof as_it_is - 1))
             (void)yp_set_error(YP_IO, "%s: cannot be made a repository", snapshot);
         else
             commit = commit_of(&l, snapshot, head);

@@ -24,17 +24,6 @@ static enum yp_status failed(const char *path)
     return yp_set_error(YP_IO, "%s: cannot be copied: %s", path, strerror(errno));
 }
 
-static bool write_file(const char *path, const struct ypi_text *bytes, bool runs)
-{
-    FILE *file = fopen(path, "we");
-    bool right = file != NULL;
-    if (right && bytes->length > 0)
-        right = fwrite(bytes->data, 1, bytes->length, file) == bytes->length;
-    if (file != NULL && fclose(file) != 0)
-        right = false;
-    return right && chmod(path, runs ? 0755 : 0644) == 0;
-}
-
 static bool read_whole(const char *path, struct ypi_text *out)
 {
     static char block[1 << 16];
@@ -55,7 +44,7 @@ static enum yp_status copy_file(const char *from, const char *to, bool runs, str
     enum yp_status status = YP_OK;
     if (!read_whole(from, &bytes))
         status = failed(from);
-    else if (!write_file(to, &bytes, runs))
+    else if (!ypi_write_file(to, bytes.data, bytes.length) || chmod(to, runs ? 0755 : 0644) != 0)
         status = failed(to);
     ypi_digest_word(d, runs);
     ypi_digest_bytes(d, bytes.data != NULL ? bytes.data : "", bytes.length);
