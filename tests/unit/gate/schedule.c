@@ -182,7 +182,7 @@ Test(gate_schedule, too_few_undisturbed_pairs_are_a_reason)
     open_fake(&f, "1.06", 1e-100);
     f.options[2] = "--busy";
     f.options[3] = "1";
-    cr_expect_eq(ypi_duel_run(f.duel, &coin, 0.5), YPI_PAIR_DONE);
+    cr_expect_eq(ypi_duel_run(f.duel, &coin, 3), YPI_PAIR_DONE);
     ypi_duel_conclude(f.duel, &all);
     const struct ypi_comparison *c = &all.list[0];
     cr_expect_eq(c->verdict, YPI_COMPARED_UNSURE);
@@ -200,7 +200,7 @@ Test(gate_schedule, pairs_that_one_side_alone_slowed_down_are_not_left_out)
     open_fake(&f, "1", 0.001);
     f.options[2] = "--alone";
     f.options[3] = "1.5";
-    cr_expect_eq(ypi_duel_run(f.duel, &coin, 1), YPI_PAIR_DONE);
+    cr_expect_eq(ypi_duel_run(f.duel, &coin, 5), YPI_PAIR_DONE);
     cr_expect_eq(ypi_duel_prospect(f.duel).seconds, INFINITY);
     ypi_duel_conclude(f.duel, &all);
     const struct ypi_comparison *c = &all.list[0];
