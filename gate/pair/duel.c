@@ -95,6 +95,18 @@ static bool is_decided(const struct contest *c, struct ypi_duel_rule rule)
            (rule.sharp == 0 || is_sharp(c, rule));
 }
 
+/* Whether the pairs that count and all pairs together are beyond the threshold on one side: then it
+ * does not matter why others were left out. */
+static bool is_beyond_in_all(const struct contest *c, double threshold)
+{
+    const double limit = log1p(threshold);
+    const double kept = median(c->kept, c->kept_count);
+    const double all = median(c->ratios, c->count);
+    if (limit < 0)
+        return kept < limit && all < limit;
+    return (kept > limit && all > limit) || (kept < -limit && all < -limit);
+}
+
 static void add(struct contest *c, const struct ypi_paired *p, struct ypi_duel_rule rule)
 {
     if (p->no_time[0] || p->no_time[1]) {
@@ -120,7 +132,8 @@ static void add(struct contest *c, const struct ypi_paired *p, struct ypi_duel_r
     /* Twice: the span has both sides, and only one of the two verdicts can be wrong. */
     c->share = found.share;
     c->span = ypi_sequential_span(c->kept, c->kept_count, 2 * rule.error * c->share);
-    c->one_sided = ypi_undisturbed_is_one_sided(c->bases, c->heads, c->keep, c->count);
+    c->one_sided = !is_beyond_in_all(c, rule.threshold) &&
+                   ypi_undisturbed_is_one_sided(c->bases, c->heads, c->keep, c->count);
     c->decided = is_decided(c, rule) && !c->one_sided;
 }
 

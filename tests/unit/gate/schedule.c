@@ -211,3 +211,21 @@ Test(gate_schedule, pairs_that_one_side_alone_slowed_down_are_not_left_out)
     ypi_comparisons_clear(&all);
     close_fake(&f);
 }
+
+/* Both of its speeds are slower than the base. */
+Test(gate_schedule, a_side_that_is_slower_at_both_speeds_is_slower)
+{
+    struct fake f;
+    struct ypi_comparisons all = {0};
+    struct ypi_seed coin = ypi_seed_of(1, 0, 0);
+    open_fake(&f, "4", 0.001);
+    f.options[2] = "--alone";
+    f.options[3] = "1.5";
+    cr_expect_eq(ypi_duel_run(f.duel, &coin, 30), YPI_PAIR_DONE);
+    ypi_duel_conclude(f.duel, &all);
+    const struct ypi_comparison *c = &all.list[0];
+    cr_expect_eq(c->verdict, YPI_COMPARED_WORSE, "%g [%g, %g]: %s", c->ratio, c->low, c->high,
+                 c->note != NULL ? c->note : "");
+    ypi_comparisons_clear(&all);
+    close_fake(&f);
+}
