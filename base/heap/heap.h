@@ -37,8 +37,8 @@ struct ypi_heap {
     /* Why calls do not come here; NULL: they do. Forgets what was counted. */
     const char *(*problem)(void);
     /* Forgets all blocks and begins to count at 0, PAUSED. refuse() is asked at each request that
-     * counts and refuses it by true; NULL: none is refused. Of the allocation that has the number
-     * `watched`, seen() is told the address that the call will return to; 0: of none. */
+     * counts and refuses it by true; NULL: none is refused. At the allocation that has the number
+     * `watched`, seen() is called with the address to which the request returns; 0: never. */
     void (*begin)(int (*refuse)(void), uint64_t watched, void (*seen)(uintptr_t caller));
     void (*set)(enum ypi_heap_state state);
     /* Where the calling thread notes how many functions of the framework it is in; above 0 none of

@@ -87,7 +87,7 @@ static inline bool ready(void)
     return next.malloc != NULL || resolve();
 }
 
-static bool forks; /* the table is told of them */
+static bool forks; /* the table's handlers of fork() are registered */
 
 /* Before the program's own handlers of fork() are registered: those that run before ours may
  * allocate. */

@@ -1,8 +1,8 @@
 /* Which pairs of runs a machine measured undisturbed.
  *
- * While a host is busy, both sides of a pair can be slower, and by different factors: the ratio of
- * such a pair is another one than that of a quiet machine. Pairs are told apart by their level, the
- * mean of the logarithms of both sides' times. A pair counts as undisturbed while its level is less
+ * While a host is busy, both sides of a pair can be slower, and by different factors. The ratio of
+ * such a pair then differs from that on a quiet machine. A pair's level is the mean of the
+ * logarithms of both sides' times. A pair counts as undisturbed while its level is less
  * than about 15 % to 21 % above that of the fastest pair (of more than 40 pairs the second fastest
  * one, of more than 80 the third, ...).
  *

@@ -44,6 +44,7 @@ class Machine:
                 "clang++", "clang-format", "clang-tidy", "llvm-symbolizer", "yamllint", "shellcheck", "jq")
     CHARMAP = "ANSI_X3.4-1968"
     MODULES = ("criterion", "hwloc", "sqlite3", "libcjson", "libpng", "openblas", "lapacke", "librsvg-2.0")
+    LIBRARIES = ("libjemalloc.so.2", "libmimalloc.so.2", "libtcmalloc_minimal.so.4")
     HEADERS = ("stdio.h", "dnnl.h", "omp.h", "sanitizer/asan_interface.h")
 
     def __init__(self, directory, user=0):
@@ -78,6 +79,7 @@ class Machine:
             if name not in without:
                 self.tool(name)
         self.tool("locale", f"echo {self.CHARMAP}")
+        self.tool("ldconfig", f"echo {' '.join(self.LIBRARIES)}")
         self.tool("fc-list", "echo DejaVu Sans:style=Book")
         self.compilers(h for h in self.HEADERS if h not in without)
         self.pkg_config([m for m in self.MODULES if m not in without])

@@ -106,10 +106,10 @@ def check_operators(tap, operators, history):
 
 
 def check_allocators(tap, program, history):
-    """Those that this machine has."""
-    for name in ("jemalloc", "mimalloc", "tcmalloc", "tcmalloc_minimal"):
+    for name in ("jemalloc", "mimalloc", "tcmalloc_minimal"):
         libraries = sorted(glob.glob(f"/usr/lib/*/lib{name}.so.*"))
         if not libraries:
+            tap.skip(f"{name}: the same figures", "it is not installed")
             continue
         done = run(program, "--history", history, "-k", "programs or known", env={"LD_PRELOAD": libraries[0]})
         tap.check(done.code == 0 and figures(history, "known") == (4, 4, 1450) and

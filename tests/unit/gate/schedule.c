@@ -145,20 +145,27 @@ Test(gate_schedule, what_the_decided_leave_goes_to_the_others)
 
 /* -- a machine with two states ------------------------------------------------------------- */
 
+/* Runs a duel on a machine that `option` with `value` makes, and concludes it. */
+static const struct ypi_comparison *judged(struct fake *f, const char *option, const char *value,
+                                           double seconds, struct ypi_comparisons *all)
+{
+    struct ypi_seed coin = ypi_seed_of(1, 0, 0);
+    f->options[2] = option;
+    f->options[3] = value;
+    cr_expect_eq(ypi_duel_run(f->duel, &coin, seconds), YPI_PAIR_DONE);
+    ypi_duel_conclude(f->duel, all);
+    cr_assert_eq(all->count, 1);
+    return &all->list[0];
+}
+
 /* The head is 6 % slower on a quiet machine and as fast as the base on a busy one, which two of
  * three pairs meet. */
 Test(gate_schedule, pairs_that_a_busy_machine_disturbed_do_not_count)
 {
     struct fake f;
     struct ypi_comparisons all = {0};
-    struct ypi_seed coin = ypi_seed_of(1, 0, 0);
     open_fake(&f, "1.06", 0.001);
-    f.options[2] = "--busy";
-    f.options[3] = "1";
-    cr_expect_eq(ypi_duel_run(f.duel, &coin, 30), YPI_PAIR_DONE);
-    ypi_duel_conclude(f.duel, &all);
-    cr_assert_eq(all.count, 1);
-    const struct ypi_comparison *c = &all.list[0];
+    const struct ypi_comparison *c = judged(&f, "--busy", "1", 30, &all);
     cr_expect_eq(c->verdict, YPI_COMPARED_WORSE, "%g [%g, %g]", c->ratio, c->low, c->high);
     cr_expect_float_eq(c->ratio, 1.06, 1e-9);
     cr_expect_float_eq(c->head / c->base, 1.06, 0.02, "the times are of the same pairs");
@@ -178,13 +185,8 @@ Test(gate_schedule, too_few_undisturbed_pairs_are_a_reason)
 {
     struct fake f;
     struct ypi_comparisons all = {0};
-    struct ypi_seed coin = ypi_seed_of(1, 0, 0);
     open_fake(&f, "1.06", 1e-100);
-    f.options[2] = "--busy";
-    f.options[3] = "1";
-    cr_expect_eq(ypi_duel_run(f.duel, &coin, 3), YPI_PAIR_DONE);
-    ypi_duel_conclude(f.duel, &all);
-    const struct ypi_comparison *c = &all.list[0];
+    const struct ypi_comparison *c = judged(&f, "--busy", "1", 3, &all);
     cr_expect_eq(c->verdict, YPI_COMPARED_UNSURE);
     cr_expect(c->note != NULL && strstr(c->note, "the others are too few") != NULL, "%s", c->note);
     ypi_comparisons_clear(&all);
@@ -196,14 +198,9 @@ Test(gate_schedule, pairs_that_one_side_alone_slowed_down_are_not_left_out)
 {
     struct fake f;
     struct ypi_comparisons all = {0};
-    struct ypi_seed coin = ypi_seed_of(1, 0, 0);
     open_fake(&f, "1", 0.001);
-    f.options[2] = "--alone";
-    f.options[3] = "1.5";
-    cr_expect_eq(ypi_duel_run(f.duel, &coin, 5), YPI_PAIR_DONE);
+    const struct ypi_comparison *c = judged(&f, "--alone", "1.5", 5, &all);
     cr_expect_eq(ypi_duel_prospect(f.duel).seconds, INFINITY);
-    ypi_duel_conclude(f.duel, &all);
-    const struct ypi_comparison *c = &all.list[0];
     cr_expect_eq(c->verdict, YPI_COMPARED_UNSURE);
     cr_expect_gt(c->pairs, 20, "more than a verdict needs");
     cr_expect(c->note != NULL && strstr(c->note, "one side alone has two speeds") != NULL, "%s",
@@ -217,13 +214,8 @@ Test(gate_schedule, a_side_that_is_slower_at_both_speeds_is_slower)
 {
     struct fake f;
     struct ypi_comparisons all = {0};
-    struct ypi_seed coin = ypi_seed_of(1, 0, 0);
     open_fake(&f, "4", 0.001);
-    f.options[2] = "--alone";
-    f.options[3] = "1.5";
-    cr_expect_eq(ypi_duel_run(f.duel, &coin, 30), YPI_PAIR_DONE);
-    ypi_duel_conclude(f.duel, &all);
-    const struct ypi_comparison *c = &all.list[0];
+    const struct ypi_comparison *c = judged(&f, "--alone", "1.5", 30, &all);
     cr_expect_eq(c->verdict, YPI_COMPARED_WORSE, "%g [%g, %g]: %s", c->ratio, c->low, c->high,
                  c->note != NULL ? c->note : "");
     ypi_comparisons_clear(&all);
