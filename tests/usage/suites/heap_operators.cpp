@@ -24,9 +24,9 @@ __attribute__((noinline)) void *operator new(std::size_t bytes)
 
 __attribute__((noinline)) void operator delete(void *object) noexcept
 {
-    header *h = static_cast<header *>(object) - 1;
     if (object == nullptr)
         return;
+    header *h = static_cast<header *>(object) - 1;
     if (h->magic != magic)
         abort();
     h->magic = 0;
