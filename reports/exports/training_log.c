@@ -147,7 +147,7 @@ static enum yp_status read_rows(struct log *log, FILE *file, bool add, double *s
 static enum yp_status convert(struct log *log, FILE *file, const char *directory)
 {
     double seconds = 0;
-    struct stat there;
+    struct stat there = {0};
     char *line = NULL;
     size_t capacity = 0;
     log->line = 1;

@@ -84,6 +84,7 @@ static void aligned()
 static void threads()
 {
     std::vector<std::thread> all;
+    all.reserve(4);
     for (int i = 0; i < 4; i++)
         all.emplace_back([i] {
             void *blocks[50];
