@@ -17,8 +17,9 @@ enum { FIRST_LOOK = 8, RARE = 40 };
 #define SLOW (APART / 2)
 /* Pairs in which one side alone is slow: fewer may be a moment of the machine. */
 enum { ALONE_LEAST = 2, ALONE_TIMES = 3 };
-/* Of the error, for the first limit: most machines need no other. */
-#define FIRST_SHARE 0.9
+/* Of the error, for the first limit, as most machines need no other, and for all others. */
+#define FIRST_SHARE (0.9 * (1 - YPI_ALL_PAIRS_SHARE))
+#define LATER_SHARE (0.1 * (1 - YPI_ALL_PAIRS_SHARE))
 
 /* Keeps `lowest` in ascending order; its last one goes where it is full. */
 static void insert(double *lowest, size_t *count, size_t most, double level)
@@ -50,13 +51,23 @@ struct ypi_undisturbed ypi_undisturbed_mark(const double *levels, size_t count, 
     free(lowest);
     struct ypi_undisturbed found = {0, FIRST_SHARE};
     if (lines > 1)
-        found.share = (1 - FIRST_SHARE) / ((double)(lines - 1) * lines);
+        found.share = LATER_SHARE / ((double)(lines - 1) * lines);
     double limit = lines > 0 ? (line + 1) * GRID + APART : INFINITY;
     for (size_t i = 0; i < count; i++) {
         keep[i] = levels[i] <= limit;
         found.count += keep[i];
     }
     return found;
+}
+
+struct ypi_undisturbed_spans ypi_undisturbed_spans(const double *kept, struct ypi_undisturbed found,
+                                                   const double *all, size_t count, double error)
+{
+    struct ypi_span agree = ypi_sequential_span(kept, found.count, 2 * YPI_UNDISTURBED_AGREES);
+    struct ypi_span whole = ypi_sequential_span(all, count, YPI_ALL_PAIRS_SHARE * error);
+    return (struct ypi_undisturbed_spans){
+        .kept = ypi_sequential_span(kept, found.count, found.share * error),
+        .all = {fmin(whole.low, agree.low), fmax(whole.high, agree.high)}};
 }
 
 /* Above which a side's time is slow. */

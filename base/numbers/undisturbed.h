@@ -14,16 +14,39 @@
  * own. The k-th one gets a share of the error, and all shares together are 1 (a union bound), so
  * looking after each pair costs nothing here either.
  *
+ * Where levels scatter widely about one centre, as those of a case bound by memory do, most pairs
+ * lie above the limit although nothing disturbed them. So there are two ways to a verdict: the
+ * undisturbed pairs alone, or all pairs together, each at half of the error. All pairs together
+ * refute a centre only where the undisturbed pairs refute it too, at YPI_UNDISTURBED_AGREES: a
+ * ratio that only a busy machine has is not mistaken for that of the quiet one.
+ *
  * A machine that is busy from the first pair to the verdict shows nothing of it. */
 #pragma once
+
+#include "base/numbers/sequential.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Of the error: for a verdict by all pairs together. */
+#define YPI_ALL_PAIRS_SHARE 0.5
+/* How often the undisturbed pairs may be wrong where they only confirm, on each side. */
+#define YPI_UNDISTURBED_AGREES 0.05
+
 struct ypi_undisturbed {
     size_t count; /* of pairs that are undisturbed */
-    double share; /* of the error that may be spent on a verdict now: above 0, at most 1 */
+    double share; /* of the error that a verdict by these alone may spend now: above 0, at most
+                     1 - YPI_ALL_PAIRS_SHARE */
 };
+
+/* The intervals of both ways, each as ypi_sequential_span() has them (sequential.h). */
+struct ypi_undisturbed_spans {
+    struct ypi_span kept, all;
+};
+
+/* Of the ratios of all pairs and, `found` by ypi_undisturbed_mark(), of the undisturbed ones. */
+struct ypi_undisturbed_spans ypi_undisturbed_spans(const double *kept, struct ypi_undisturbed found,
+                                                   const double *all, size_t count, double error);
 
 /* Whether the pairs that are left out tell of one side and not of the machine: 2 or more in which
  * one side alone is slow (by more than 7 % beside its median in the kept pairs), and more than

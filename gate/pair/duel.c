@@ -21,8 +21,10 @@ struct contest {
     size_t count;
     double *kept, *base, *head;
     size_t kept_count;
-    double share;   /* of the error, for a verdict now */
+    double share;   /* of the error, for a verdict by the undisturbed pairs now */
     bool one_sided; /* which pairs were left out tells of one side, not of the machine */
+    bool whole;     /* all pairs are judged by, else the undisturbed ones */
+    double ratio;   /* ln of the median of those */
     struct ypi_span span;
     bool decided;
     bool no_time[2]; /* base, head: the work was removed, so there is nothing to compare */
@@ -82,7 +84,7 @@ static bool excludes(struct ypi_span span, double limit)
 static bool is_sharp(const struct contest *c, struct ypi_duel_rule rule)
 {
     double limit = log1p(rule.threshold);
-    double ratio = fabs(median(c->kept, c->kept_count));
+    double ratio = fabs(c->ratio);
     if (limit > 0 ? c->span.low > limit : c->span.high < limit)
         return fmin(fabs(c->span.low), fabs(c->span.high)) >= rule.sharp * ratio;
     return true; /* no difference of which the size is wanted */
@@ -107,6 +109,22 @@ static bool is_beyond_in_all(const struct contest *c, double threshold)
     return (kept > limit && all > limit) || (kept < -limit && all < -limit);
 }
 
+/* By the undisturbed pairs if these decide, else by all, and undecided by those that tell more. */
+static void judge(struct contest *c, struct ypi_duel_rule rule, struct ypi_undisturbed found)
+{
+    /* Twice: a span has both sides, and only one of the two verdicts can be wrong. */
+    struct ypi_undisturbed_spans spans =
+        ypi_undisturbed_spans(c->kept, found, c->ratios, c->count, 2 * rule.error);
+    bool narrower = spans.all.high - spans.all.low < spans.kept.high - spans.kept.low;
+    for (int i = 0; i < 3; i++) {
+        c->whole = i == 2 ? narrower : i == 1;
+        c->span = c->whole ? spans.all : spans.kept;
+        c->ratio = c->whole ? median(c->ratios, c->count) : median(c->kept, c->kept_count);
+        if (is_decided(c, rule))
+            break;
+    }
+}
+
 static void add(struct contest *c, const struct ypi_paired *p, struct ypi_duel_rule rule)
 {
     if (p->no_time[0] || p->no_time[1]) {
@@ -129,9 +147,8 @@ static void add(struct contest *c, const struct ypi_paired *p, struct ypi_duel_r
             c->base[c->kept_count] = c->bases[i];
             c->head[c->kept_count++] = c->heads[i];
         }
-    /* Twice: the span has both sides, and only one of the two verdicts can be wrong. */
     c->share = found.share;
-    c->span = ypi_sequential_span(c->kept, c->kept_count, 2 * rule.error * c->share);
+    judge(c, rule, found);
     c->one_sided = !is_beyond_in_all(c, rule.threshold) &&
                    ypi_undisturbed_is_one_sided(c->bases, c->heads, c->keep, c->count);
     c->decided = is_decided(c, rule) && !c->one_sided;
@@ -200,18 +217,23 @@ double ypi_duel_seconds(const struct ypi_duel *d)
 }
 
 /* Evidence grows about as fast as it has grown. */
+static double seconds_left(const struct ypi_duel *d, const double *x, size_t count, double error,
+                           int side)
+{
+    double evidence = ypi_evidence(x, count, log1p(d->rule.threshold), side);
+    return evidence > 0 ? d->seconds * fmax(0, -log(error) / evidence - 1) : INFINITY;
+}
+
 struct ypi_prospect ypi_duel_prospect(const struct ypi_duel *d)
 {
-    const double limit = log1p(d->rule.threshold);
     struct ypi_prospect best = {.seconds = INFINITY};
     for (int i = 0; i < d->count; i++) {
         const struct contest *c = &d->contests[i];
-        for (int side = -1; side <= 1 && !c->decided; side += 2) {
-            double evidence = ypi_evidence(c->kept, c->kept_count, limit, side);
-            double needed = -log(d->rule.error * c->share);
-            double seconds = evidence > 0 && !c->one_sided
-                                 ? d->seconds * fmax(0, needed / evidence - 1)
-                                 : INFINITY;
+        for (int side = -1; side <= 1 && !c->decided && !c->one_sided; side += 2) {
+            double error = d->rule.error;
+            double seconds =
+                fmin(seconds_left(d, c->kept, c->kept_count, error * c->share, side),
+                     seconds_left(d, c->ratios, c->count, error * YPI_ALL_PAIRS_SHARE, side));
             if (seconds < best.seconds)
                 best = (struct ypi_prospect){.seconds = seconds, .slower = side > 0};
         }
@@ -224,9 +246,9 @@ void ypi_duel_words(const struct ypi_duel *d, char out[64])
     *out = '\0';
     for (int i = 0; i < d->count; i++) {
         const struct contest *c = &d->contests[i];
-        if (c->kept_count == 0 || (c->decided && i + 1 < d->count))
+        if (c->count == 0 || (c->decided && i + 1 < d->count))
             continue;
-        int length = snprintf(out, 64, "%.3f", exp(median(c->kept, c->kept_count)));
+        int length = snprintf(out, 64, "%.3f", exp(c->ratio));
         if (isfinite(c->span.low) && isfinite(c->span.high))
             snprintf(out + length, 64 - (size_t)length, " [%.3f, %.3f]", exp(c->span.low),
                      exp(c->span.high));
@@ -246,23 +268,24 @@ static enum ypi_compared verdict_of(const struct contest *c, double threshold)
     return c->span.high < -limit ? YPI_COMPARED_BETTER : YPI_COMPARED_SAME;
 }
 
-/* How many pairs a busy machine has spoiled; NULL: none. The caller frees. */
+/* What slow pairs meant for the verdict; NULL: there were none. The caller frees. */
 static char *disturbed(const struct contest *c, bool sure)
 {
     size_t without = c->count - c->kept_count;
+    const char *what = "the machine was disturbed in %zu of %zu pairs (slower by 15 %% or more "
+                       "than in the fastest ones): judged by the others";
     if (without == 0)
         return NULL;
     if (!sure && c->one_sided)
-        return ypi_format("one side alone has two speeds: in %zu of %zu pairs both together were "
-                          "slower by 15 %% or more than in the fastest ones, and mostly that side "
-                          "alone",
-                          without, c->count);
-    return ypi_format(
-        sure ? "the machine was disturbed in %zu of %zu pairs (slower by 15 %% or more "
-               "than in the fastest ones): judged by the others"
-             : "the machine was disturbed in %zu of %zu pairs (slower by 15 %% or more "
-               "than in the fastest ones), and the others are too few",
-        without, c->count);
+        what = "one side alone has two speeds: in %zu of %zu pairs both together were slower by "
+               "15 %% or more than in the fastest ones, and mostly that side alone";
+    else if (sure && c->whole)
+        what = "%zu of %zu pairs were slower by 15 %% or more than the fastest ones: judged by "
+               "all, as the others agree";
+    else if (!sure)
+        what = "the machine was disturbed in %zu of %zu pairs (slower by 15 %% or more than in "
+               "the fastest ones), and the others are too few";
+    return ypi_format(what, without, c->count);
 }
 
 /* Why there is no verdict, or what else is to be known of it; the caller frees, NULL: nothing. */
@@ -287,12 +310,12 @@ void ypi_duel_conclude(const struct ypi_duel *d, struct ypi_comparisons *all)
         struct ypi_comparison *found =
             ypi_comparison_add(all, d->pairing->id, YPI_QUANTITY_TIME, d->paired[i].name);
         found->verdict = verdict_of(c, d->rule.threshold);
-        found->pairs = (int)c->kept_count;
+        found->pairs = (int)(c->whole ? c->count : c->kept_count);
         found->seconds = d->seconds;
-        if (c->kept_count > 0) {
-            found->base = median(c->base, c->kept_count);
-            found->head = median(c->head, c->kept_count);
-            found->ratio = exp(median(c->kept, c->kept_count));
+        if (c->count > 0) {
+            found->base = c->whole ? median(c->bases, c->count) : median(c->base, c->kept_count);
+            found->head = c->whole ? median(c->heads, c->count) : median(c->head, c->kept_count);
+            found->ratio = exp(c->ratio);
             found->low = exp(c->span.low);
             found->high = exp(c->span.high);
         }
