@@ -105,7 +105,8 @@ static const struct command {
     {"gate",
      "--base REV | --baseline RUNS [--head REV] [-m EXPR] [-k EXPR] [ID...] [--threshold 3%]\n"
      "      [--error 1%] [--budget TIME] [--instructions] [--always-time] [--options WORDS]\n"
-     "      [--tests PATH] [--missing report|fail] [--json FILE] [--markdown FILE] [-v]",
+     "      [--head-options WORDS] [--tests PATH] [--missing report|fail] [--json FILE]\n"
+     "      [--markdown FILE] [-v]",
      "builds two revisions and says whether the head is worse than the base: slower by more than\n"
      "      the threshold, with more memory, other values or failures; --head WORKTREE: what is\n"
      "      not committed; --baseline RUNS: stored runs, named as for compare, and be they of\n"
@@ -196,20 +197,25 @@ static const struct command {
 
 #define COMMANDS (sizeof commands / sizeof *commands)
 
+static void tell(const struct command *c)
+{
+    printf("  yieldpoint %s %s\n      %s\n", c->name, c->usage, c->help);
+}
+
+static const char *const shared_options =
+    "  --history FILE  the history to read; else .yieldpoint/history.db of the project that the\n"
+    "                  working directory is in, else the nearest above it: -v tells which and\n"
+    "                  why; machine: the one to keep it in, else a suite's\n";
+
 static int help(void)
 {
     puts("yieldpoint: reads the history of stress and performance suites, and makes their data\n");
     for (size_t i = 0; i < COMMANDS; i++)
-        printf("  yieldpoint %s %s\n      %s\n", commands[i].name, commands[i].usage,
-               commands[i].help);
+        tell(&commands[i]);
+    printf("\n%s", shared_options);
     puts(
-        "\n"
-        "  --history FILE  the history to read; else .yieldpoint/history.db of the project that "
-        "the\n"
-        "                  working directory is in, else the nearest above it: -v tells which and\n"
-        "                  why; machine: the one to keep it in, else a suite's\n"
         "  --version       the version\n"
-        "  --help          this\n"
+        "  --help          this; after a command: of that command alone\n"
         "\n"
         "Exit codes of gate: 0 nothing worse, 1 something is worse or changed, 2 interrupted, 3 a\n"
         "build or something else failed, 4 wrong command line, 5 no case is selected, 6 cannot "
@@ -223,6 +229,23 @@ static int help(void)
         "143\n"
         "synth, plays or refiner was interrupted by SIGINT or SIGTERM.");
     return fflush(stdout) == 0 ? YPI_COMMAND_OK : YPI_COMMAND_FILE;
+}
+
+static int help_of(const struct command *c)
+{
+    tell(c);
+    printf("\n%s\n`yieldpoint --help` has all commands, and what their exit codes mean.\n",
+           shared_options);
+    return fflush(stdout) == 0 ? YPI_COMMAND_OK : YPI_COMMAND_FILE;
+}
+
+/* The command of that name, or NULL. */
+static const struct command *find(const char *name)
+{
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return &commands[i];
+    return NULL;
 }
 
 static bool asks(const char *word, const char *long_name, const char *short_name)
@@ -240,16 +263,15 @@ int main(int argc, char **argv)
         puts("yieldpoint " YPI_VERSION);
         return fflush(stdout) == 0 ? YPI_COMMAND_OK : YPI_COMMAND_FILE;
     }
-    for (size_t i = 0; i < COMMANDS; i++)
-        if (commands[i].helps_itself && strcmp(argv[1], commands[i].name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
+    const struct command *command = find(argv[1]);
+    if (command != NULL && command->helps_itself)
+        return command->run(argc - 1, argv + 1);
     /* After a command too, but not where "--" has ended the options. */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (asks(argv[i], "--help", "-h"))
-            return help();
-    for (size_t i = 0; i < COMMANDS; i++)
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
+            return command != NULL ? help_of(command) : help();
+    if (command != NULL)
+        return command->run(argc - 1, argv + 1);
     ypi_usage_error(argc - 1, argv + 1, 0, "%s: there is no such command", argv[1]);
     return YPI_COMMAND_USAGE;
 }

@@ -53,6 +53,9 @@ def check_command(tap, yieldpoint, text):
         section = section_of(text, name)
         if not tap.check(section is not None, f"yieldpoint(1) has {name}", text):
             continue
+        done = run(yieldpoint, name, "--help")
+        tap.check(done.code == 0 and set(re.findall(r"^  yieldpoint (\w+)", done.out, re.M)) <= {name}
+                  and name in done.out, f"yieldpoint {name} --help is about {name} alone", done)
         words = [[name]] + ([[name, more] for more in ("import", "prune", "export")] if name == "history" else [])
         for each in words:
             done = run(yieldpoint, *each, "--list-options")
