@@ -104,15 +104,16 @@ static const struct command {
      ypi_report_baseline, false},
     {"gate",
      "--base REV | --baseline RUNS [--head REV] [-m EXPR] [-k EXPR] [ID...] [--threshold 3%]\n"
-     "      [--error 1%] [--budget TIME] [--instructions] [--always-time] [--options WORDS]\n"
-     "      [--head-options WORDS] [--tests PATH] [--missing report|fail] [--json FILE]\n"
-     "      [--markdown FILE] [-v]",
+     "      [--error 1%] [--budget TIME] [--instructions] [--speed judge|off] [--always-time]\n"
+     "      [--options WORDS] [--head-options WORDS] [--tests PATH] [--missing report|fail]\n"
+     "      [--json FILE] [--markdown FILE] [-v]",
      "builds two revisions and says whether the head is worse than the base: slower by more than\n"
      "      the threshold, with more memory, other values or failures; --head WORKTREE: what is\n"
      "      not committed; --baseline RUNS: stored runs, named as for compare, and be they of\n"
      "      another machine, instead of a base; --budget 5m: the time for all cases;\n"
-     "      --instructions: counts them too, by Callgrind; --always-time: even where both builds\n"
-     "      are the same; --missing fail: a case that only the base has is worse; --options: "
+     "      --instructions: counts them too, by Callgrind; --speed off: nothing is timed;\n"
+     "      --always-time: times also where both builds are the same; --missing fail: a case that "
+     "only the base has is worse; --options: "
      "words\n"
      "      for the suites;\n"
      "      --tests: test sources from outside the revisions, {tests} in the commands that build;\n"

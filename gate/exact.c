@@ -401,6 +401,7 @@ bool ypi_exact_failed(const struct ypi_exact *e, const char *id)
 struct comparing_figures {
     struct ypi_comparisons *all;
     bool failed; /* a side did: what it did not come to is not missing */
+    bool every;  /* figures that are the same are reported too */
     bool any;    /* something was reported */
 };
 
@@ -443,7 +444,7 @@ static void compare_figure(void *arg, struct group base, struct group head)
     enum ypi_compared verdict = both             ? judge(base, head)
                                 : base.count > 0 ? YPI_COMPARED_GONE
                                                  : YPI_COMPARED_NEW;
-    if (verdict == YPI_COMPARED_SAME && !t->all->every)
+    if (verdict == YPI_COMPARED_SAME && !t->every)
         return;
     struct ypi_comparison *c = ypi_comparison_add(t->all, f->id, f->quantity, f->name);
     c->verdict = verdict;
@@ -468,7 +469,9 @@ void ypi_exact_compare_instructions(const struct ypi_exact *base, const struct y
                                     const char *id, struct ypi_comparisons *all)
 {
     struct comparing_figures t = {
-        .all = all, .failed = ypi_exact_failed(base, id) || ypi_exact_failed(head, id)};
+        .all = all,
+        .failed = ypi_exact_failed(base, id) || ypi_exact_failed(head, id),
+        .every = true}; /* else nothing would show that they were counted */
     each_figure(base, head, id, compare_instructions, &t);
 }
 
@@ -478,7 +481,8 @@ void ypi_exact_compare(const struct ypi_exact *base, const struct ypi_exact *hea
     const struct figure outcome = {.id = id, .name = "", .quantity = YPI_QUANTITY_OUTCOME};
     struct group b = group_like(base, &outcome);
     struct group h = group_like(head, &outcome);
-    struct comparing_figures t = {.all = all, .failed = bad_count(b) > 0 || bad_count(h) > 0};
+    struct comparing_figures t = {
+        .all = all, .failed = bad_count(b) > 0 || bad_count(h) > 0, .every = all->every};
     each_figure(base, head, id, compare_figure, &t);
     if (t.any || b.count == 0 || h.count == 0)
         return;

@@ -29,6 +29,7 @@ struct request {
     const char *head_options; /* for the head's alone */
     const char *tests;        /* test sources for both; NULL: as yieldpoint.ini says */
     bool instructions;        /* are counted too */
+    int speed_off;            /* bool: nothing is timed */
     int missing_fails;        /* bool: a case or figure that only the base has is worse */
     bool always_time;         /* where both builds are the same, too */
 };
@@ -70,6 +71,8 @@ static void describe(struct gate *g)
     g->found.missing_fails = g->r->missing_fails;
     if (g->r->head_options != NULL && *g->r->head_options != '\0')
         ypi_comparisons_note(&g->found, "the head was run with %s", g->r->head_options);
+    if (g->r->speed_off)
+        ypi_comparisons_note(&g->found, "nothing is timed (--speed=off)");
 }
 
 static int compare(struct gate *g)
@@ -80,6 +83,7 @@ static int compare(struct gate *g)
         .cases = g->r->cases,
         .options = g->r->options,
         .head_options = g->r->head_options,
+        .scope = g->r->speed_off ? YPI_ENGINE_EXACT : YPI_ENGINE_ALL,
         .rule = {.threshold = g->r->threshold, .error = g->r->error},
         .budget = g->r->budget,
         .instructions = g->r->instructions,
@@ -162,6 +166,7 @@ static bool read_request(struct request *r, int argc, char **argv)
         {"tests", AT(WORD, tests)},
         {"instructions", AT(FLAG, instructions)},
         {"always-time", AT(FLAG, always_time)},
+        {"speed", AT(CHOICE, speed_off), .choices = "judge off"},
         YPI_OPTION_MISSING(struct request, missing_fails),
         {"history", AT(WORD, report.history)},
         YPI_OPTIONS_OUT(struct request, report),
@@ -177,6 +182,15 @@ static bool read_request(struct request *r, int argc, char **argv)
                 .options = options, .values = r, .words = ids, .word_count = &r->cases.id_count},
             argc, argv))
         return false;
+    const char *no_times = !r->speed_off         ? NULL
+                           : r->baseline != NULL ? "--baseline, whose runs are compared by times"
+                           : r->always_time      ? "--always-time"
+                                                 : NULL;
+    if (no_times != NULL) {
+        ypi_usage_error(argc, argv, argc, "--speed=off: nothing is timed, so it is not for %s",
+                        no_times);
+        return false;
+    }
     if ((r->base != NULL) != (r->baseline != NULL))
         return true;
     ypi_usage_error(

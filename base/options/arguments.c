@@ -24,7 +24,11 @@ void ypi_usage_error(int argc, char **argv, int index, const char *format, ...)
     fprintf(stderr, "\n%*s", before + 1, "");
     for (int i = 0; i < (length > 0 ? length : 1); i++)
         fputc('^', stderr);
-    fputs("\n`yieldpoint --help` lists what there is\n", stderr);
+    /* Of the command, unless that is what there is none of. */
+    if (index > 0)
+        fprintf(stderr, "\n`yieldpoint %s --help` lists what there is\n", argv[0]);
+    else
+        fputs("\n`yieldpoint --help` lists what there is\n", stderr);
 }
 
 int ypi_place_of(int argc, char **argv, const char *value)

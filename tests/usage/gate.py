@@ -40,7 +40,10 @@ def check_usage(tap, yieldpoint, r, folder):
     refused(["--base", "main", "--threshold", "3 percent"], 4, "--threshold")
     refused(["--base", "main", "--error", "2"], 4, "a rate from 1e-6 to 0.25")
     refused(["--base", "main", "--budget", "soon"], 4, "a time from 1s")
-    refused(["--base", "main", "--fast"], 4, "--fast")
+    refused(["--base", "main", "--fast"], 4, "--fast", "`yieldpoint gate --help` lists what there is")
+    refused(["--base", "main", "--speed", "record"], 4, "must be judge or off")
+    refused(["--baseline", "last", "--speed", "off"], 4, "not for --baseline")
+    refused(["--base", "main", "--speed=off", "--always-time"], 4, "not for --always-time")
     refused(["--base", "main", "--missing=ignore"], 4, "--missing", "report or fail")
     refused(["--base", "no such"], 4, "no such: there is no such commit in", "WORKTREE")
     refused(["--base", "--help-me"], 4)
@@ -119,9 +122,26 @@ def check_instructions(tap, yieldpoint, r):
     done = gate(yieldpoint, r, "--base", "main", "-k", "(roots and not long) or hash", "--budget", "1s",
                 "--instructions", "--json", "-")
     got = {key: c for key, c in found(done).items() if key[1] == "instructions"}
-    tap.equal(list(got), [("roots", "instructions", "roots")], "instructions: what is found")
+    tap.equal({key[0]: c["verdict"] for key, c in got.items()}, {"roots": "more", "hash_short": "same"},
+              "instructions: what is found")
     ratio = got["roots", "instructions", "roots"]["ratio"]
     tap.check(done.code == 1 and 1.005 < ratio < 1.015, "instructions: 1 % more", done)
+
+
+def check_untimed(tap, yieldpoint, r):
+    """--speed=off: exact figures and instructions alone, counts that are equal too."""
+    words = ["--base", "main", "-k", "roots and not long", "--speed=off", "--instructions", "--json", "-"]
+    r.head(change="slower=2")
+    done = gate(yieldpoint, r, *words)
+    tap.equal((done.code, {key[1]: c["verdict"] for key, c in found(done).items()}),
+              (0, {"outcome": "same", "instructions": "same"}), "untimed: the same work at another speed")
+    counts = found(done)["roots", "instructions", "roots"]
+    tap.check(counts["base"] == counts["head"] > 1000, "untimed: counts that are equal are told", counts)
+    tap.check("nothing is timed (--speed=off)" in done.out, "untimed: and that nothing is timed", done)
+    r.head(change="roots=100")
+    done = gate(yieldpoint, r, *words)
+    tap.equal((done.code, {key[1]: c["verdict"] for key, c in found(done).items()}),
+              (1, {"outcome": "same", "instructions": "more"}), "untimed: more instructions")
 
 
 def check_kept(tap, yieldpoint, r):
@@ -408,7 +428,7 @@ def main(yieldpoint, suite, other, commands):
         # A name that a shell would take apart.
         repository = Repository(folder, "the 'project'", suite, other)
         # Under a sanitizer, minutes: without those whose code others run too.
-        more = () if SANITIZED else (check_instructions, check_sides, check_times, check_removed)
+        more = () if SANITIZED else (check_instructions, check_untimed, check_sides, check_times, check_removed)
         for check in (check_exact, check_directions, check_varying, check_kept, check_builds, check_worktree, check_endings, *more):
             tap.run(check.__name__, check, tap, yieldpoint, repository)
             repository.git("checkout", "-q", "-f", "main")
