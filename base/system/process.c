@@ -197,15 +197,32 @@ uint64_t ypi_self_unasked_huge(void)
     return line_of("/proc/self/smaps_rollup", "AnonHugePages:");
 }
 
-bool ypi_self_memory(struct ypi_process_memory *out)
+bool ypi_process_memory(pid_t pid, struct ypi_process_memory *out)
 {
+    char path[64];
     char text[8192];
-    if (ypi_read_file("/proc/self/status", text, sizeof text) == 0)
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    if (ypi_read_file(path, text, sizeof text) == 0)
         return false;
     *out = (struct ypi_process_memory){.own = in_kb(text, "RssAnon:") + in_kb(text, "RssShmem:"),
                                        .files = in_kb(text, "RssFile:"),
                                        .peak = in_kb(text, "VmHWM:")};
     return true;
+}
+
+bool ypi_self_memory(struct ypi_process_memory *out)
+{
+    return ypi_process_memory(getpid(), out);
+}
+
+uint64_t ypi_process_share(pid_t pid, uint64_t own)
+{
+    char path[64];
+    char text[8192];
+    snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)pid);
+    if (ypi_read_file(path, text, sizeof text) == 0 || strstr(text, "Pss_Anon:") == NULL)
+        return own;
+    return in_kb(text, "Pss_Anon:") + in_kb(text, "Pss_Shmem:");
 }
 
 void ypi_reset_resident_peak(void)

@@ -35,8 +35,12 @@ struct ypi_process_memory { /* bytes that are resident */
     uint64_t files;         /* pages of mapped files: code, data that is read */
     uint64_t peak;          /* of both together, since ypi_reset_resident_peak() */
 };
-bool ypi_self_memory(struct ypi_process_memory *out); /* false: it cannot be read */
-void ypi_reset_resident_peak(void);                   /* VmHWM := VmRSS */
+bool ypi_process_memory(pid_t pid, struct ypi_process_memory *out); /* false: it cannot be read */
+bool ypi_self_memory(struct ypi_process_memory *out);
+/* Of `own` bytes of a process its part where a page that n processes have counts as 1/n; `own`
+ * where the kernel does not tell. */
+uint64_t ypi_process_share(pid_t pid, uint64_t own);
+void ypi_reset_resident_peak(void); /* VmHWM := VmRSS */
 
 /* Bytes in huge pages that the kernel gave unasked, as it does where
  * /sys/kernel/mm/transparent_hugepage/enabled says "always"; 0 elsewhere. */

@@ -89,6 +89,11 @@ void ypi_child_send_memory(struct yp_case *t)
         memory.resident_before = memory.resident_huge = memory.resident_files = 0;
         memory.resident_peak = t->child->resident_of_command;
     }
+    if (r->tree != NULL) {
+        const uint64_t alone = memory.resident_peak - memory.resident_before;
+        memory.has_tree = true;
+        memory.resident_tree = t->child->tree_peak > alone ? t->child->tree_peak : alone;
+    }
     ypi_child_close_heap(t, &memory);
     ypi_child_send(t, YPI_MESSAGE_MEMORY, &memory, sizeof memory, NULL, 0);
 }

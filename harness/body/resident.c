@@ -35,10 +35,12 @@ static void begin_stretch(struct ypi_resident *r)
     r->own = now.own;
     r->files = now.files;
     r->stretch_peak = now.peak;
+    ypi_tree_enter(r->tree, r->framework);
 }
 
 static void end_stretch(struct ypi_resident *r)
 {
+    ypi_tree_leave(r->tree);
     struct ypi_process_memory now = look(r);
     uint64_t files = now.files > r->files ? now.files : r->files;
     uint64_t own = now.peak > r->stretch_peak && now.peak > files ? now.peak - files : 0;
@@ -57,10 +59,11 @@ static void end_stretch(struct ypi_resident *r)
 void ypi_resident_begin(struct ypi_resident *r)
 {
     ypi_touch_stack(); /* or calls of the framework would add pages to the body's */
-    *r = (struct ypi_resident){.depth = 1};
+    *r = (struct ypi_resident){.depth = 1, .tree = r->tree};
     struct ypi_process_memory now = look(r);
     r->before = r->own = now.own;
     r->files_before = r->files_peak = r->files = now.files;
+    ypi_tree_begin(r->tree, now.own);
 }
 
 void ypi_child_framework_returns(struct yp_case *t)

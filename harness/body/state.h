@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 
 struct ypi_block; /* of yp_alloc, see memory.c */
+struct ypi_tree;  /* the case's processes, see tree.c */
 
 /* Of what a fixture provides. */
 struct ypi_mapped {
@@ -29,6 +30,7 @@ struct ypi_resident {
     uint64_t stretch_peak; /* of both together, as the kernel had it at the stretch's begin */
     int64_t framework;     /* own memory that the framework took since `before` */
     int depth;             /* of functions of the framework that run; 0: the case's own do */
+    struct ypi_tree *tree; /* NULL: no budget asks for it, or it cannot be looked at */
 };
 
 struct ypi_child {
@@ -55,7 +57,8 @@ struct ypi_child {
     struct ypi_modes modes;       /* as they were then too */
     uint64_t resident_of_command; /* its peak; 0: there is no command */
     struct ypi_resident resident;
-    bool heap; /* is counted */
+    uint64_t tree_peak; /* growth of all processes of the case, bytes */
+    bool heap;          /* is counted */
 };
 
 /* From now on a block of the accounted allocator that was written outside of fails the case when it
@@ -64,6 +67,15 @@ void ypi_child_watch_blocks(const struct yp_case *t);
 
 /* Begins to watch: until the first ypi_child_framework_ends() everything is the framework's. */
 void ypi_resident_begin(struct ypi_resident *r);
+/* What the case's processes have together, where a budget asks for it; before ypi_resident_begin(),
+ * and before threads are the case's. `own` is what this one has then. */
+void ypi_tree_open(struct yp_case *t);
+void ypi_tree_begin(struct ypi_tree *tree, uint64_t own);
+/* The case's own functions begin to run, and end. */
+void ypi_tree_enter(struct ypi_tree *tree, int64_t framework);
+void ypi_tree_leave(struct ypi_tree *tree);
+uint64_t ypi_tree_close(struct ypi_tree *tree); /* the peak of the growth, bytes */
+
 /* A function of the test is over, or was left from wherever it was. */
 void ypi_child_framework_returns(struct yp_case *t);
 

@@ -204,6 +204,7 @@ static bool begin(struct yp_case *t)
     t->child->descriptors = ypi_descriptors();
     getrlimit(RLIMIT_NOFILE, &t->child->descriptor_limit);
     t->child->modes = ypi_modes_read();
+    ypi_tree_open(t);
     ypi_resident_begin(&t->child->resident);
     ypi_fail_any_allocation(job->fail_allocation);
     if (t->child->device != yp_device_cpu())
@@ -257,6 +258,8 @@ static void end(struct yp_case *t)
     struct ypi_child *child = t->child;
     restore_modes(t);
     restore_means(child);
+    if (child->resident.tree != NULL)
+        child->tree_peak = ypi_tree_close(child->resident.tree);
     ypi_stack_of_left_threads();
     fflush(NULL);
     close_device(t);

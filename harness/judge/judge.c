@@ -392,7 +392,8 @@ static void add_notes(struct ypi_result *r, bool noisy)
     char sentence[256];
     for (int i = 0; i < r->verdict_count; i++)
         if (r->verdicts[i].met == YPI_UNDECIDED && r->verdicts[i].asked == 0 &&
-            r->verdicts[i].budget->kind == YP_BUDGET_MAX_RESIDENT) {
+            (r->verdicts[i].budget->kind == YP_BUDGET_MAX_RESIDENT ||
+             r->verdicts[i].budget->kind == YP_BUDGET_MAX_RESIDENT_TREE)) {
             ypi_format_bytes(sentence, (double)r->memory.resident_huge);
             ypi_result_note(r,
                             "%s of what is resident may be unused: this kernel gives huge pages "

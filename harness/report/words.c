@@ -167,7 +167,9 @@ static void print_verdict(FILE *out, const struct ypi_result *r, const struct yp
     }
     if (isfinite(v->distance))
         fprintf(out, " (%+.3g %%)", v->distance * 100);
-    if (v->budget->kind == YP_BUDGET_MAX_RESIDENT && r->memory.resident_files > 0) {
+    if ((v->budget->kind == YP_BUDGET_MAX_RESIDENT ||
+         v->budget->kind == YP_BUDGET_MAX_RESIDENT_TREE) &&
+        r->memory.resident_files > 0) {
         char files[128];
         ypi_format_bytes(files, (double)r->memory.resident_files);
         fprintf(out, ", and %s of pages of files", files);

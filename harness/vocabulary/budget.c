@@ -25,13 +25,18 @@ const struct ypi_budget_kind *ypi_budget_kind(enum yp_budget_kind kind)
 
 const struct ypi_budget_kind *ypi_budget_kind_at(const char *text)
 {
+    const struct ypi_budget_kind *found = &none;
+    size_t longest = 0;
     for (int kind = YP_BUDGET_NONE + 1; kind < YP_BUDGET_FOR_DEVICE; kind++) {
         const struct ypi_budget_kind *k = ypi_budget_kind((enum yp_budget_kind)kind);
         const size_t length = strlen(k->name);
-        if (strncmp(text, k->name, length) == 0 && strchr(" ", text[length]) != NULL)
-            return k;
+        if (length > longest && strncmp(text, k->name, length) == 0 &&
+            strchr(" ", text[length]) != NULL) {
+            found = k;
+            longest = length;
+        }
     }
-    return &none;
+    return found;
 }
 
 const struct yp_budget *ypi_next_budget(const struct yp_case *c, int *next)

@@ -268,6 +268,10 @@ struct ypi_memory {
     uint64_t resident_before, resident_peak;
     uint64_t resident_huge;  /* of the peak, at most, in huge pages that nobody asked for */
     uint64_t resident_files; /* growth of the pages of files that are mapped, at most */
+    /* Growth of the case's process and its descendants together, at most. It is there where a
+     * budget asks for it and it could be looked at. */
+    uint64_t resident_tree;
+    bool has_tree;
 };
 
 enum ypi_stack_kind {

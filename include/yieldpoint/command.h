@@ -23,7 +23,7 @@
  * Exit status 77 skips the case; any other status except 0 fails it. Time-out, output limit and
  * budgets work as for every case, except that shares, processor time and growth are unavailable.
  * yp_max_resident judges the resident peak of the command's largest process, which is also reported
- * as the value "resident peak" (B).
+ * as the value "resident peak" (B); yp_max_resident_tree judges all of its processes together.
  */
 #ifndef YIELDPOINT_COMMAND_H
 #define YIELDPOINT_COMMAND_H

@@ -171,7 +171,7 @@ def check_budgets(tap, name, history):
     tap.equal(verdicts(history, EVERYTHING[0]),
               [(kind, "met") for kind in
                ("min rate", "min flops", "min bandwidth", "max latency", "max peak",
-                "max resident", "max leak", "max allocations", "min value", "max value",
+                "max resident", "max resident tree", "max leak", "max allocations", "min value", "max value",
                 "max gradient error")], f"{name}: all kinds of budgets, in order")
 
 

@@ -18,6 +18,10 @@ for i in range(0, len(block), 4096):
 own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 print(json.dumps({"value": "own", "number": own}))
 """
+HOLD = """import sys, time
+block = bytearray(b"x") * (int(sys.argv[1]) << 20)
+time.sleep(0.4)
+"""
 
 
 class Place:
@@ -31,6 +35,7 @@ class Place:
         self.write("yieldpoint.ini", "")
         self.write("lines", "")
         self.write("grow.py", GROW)
+        self.write("hold.py", HOLD)
 
     def write(self, name, text):
         with open(os.path.join(self.folder, name), "w") as file:
@@ -233,6 +238,12 @@ def check_memory(tap, place):
                   mib * 2**20 < own <= peak[0]["value"] < own + 3 * 2**20 and
                   r["resident_before"] == 0 and r["resident_peak"] == peak[0]["value"],
                   f"the resident peak of a command that takes {mib} MiB is judged", (peak, r["run"]))
+    for mib, outcome in ((1, "passed"), (100, "failed")):
+        r = place.one(f"tree[mib={mib}]", "--confirm=0")
+        largest, tree = r["verdicts"]
+        tap.check(r["outcome"] == outcome and largest["met"] == "met" and
+                  2 * mib * 2**20 < tree["measured"] < (2 * mib + 32) * 2**20,
+                  f"two processes of {mib} MiB at once are judged together", (r["verdicts"], r["run"]))
     r = place.says("")
     small = rows(place.history, "SELECT value FROM value WHERE result_id = ? AND name = ?", r["id"],
                  PEAK)[0]["value"]

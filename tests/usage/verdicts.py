@@ -128,6 +128,13 @@ def check_pages(tap, history, outcome):
     tap.equal(outcome.get("mapped[of=file]"), "passed", "pages of a file are not")
     files = rows(history, "SELECT resident_files AS n FROM result WHERE case_id GLOB '*of=file]'")
     tap.check(files[0]["n"] >= 900 << 10, "and are stored beside it", files)
+    tree = {r["case_id"].split("of=")[-1]: r["measured"] / 2**20 for r in rows(
+        history, "SELECT r.case_id, v.measured FROM verdict v JOIN result r ON r.id = v.result_id "
+                 "WHERE v.kind = 'max resident tree' AND r.attempt = 0")}
+    for of, mib, what in (("both", 48, "of processes side by side add up"), ("one", 32, "of one after the other do not"),
+                          ("shared", 16, "that processes share counts once"), ("none", 16, "of the case alone is there")):
+        tap.equal(outcome.get(f"tree[of={of}]"), "failed" if mib > 40 else "passed", f"memory {what}")
+        tap.check(mib - 0.5 < tree.get(of + "]", 0) < mib + 2, "by its bytes", tree)
     tap.equal(outcome.get("faults[pages=10]"), "passed", "page faults within their budget")
     tap.equal(outcome.get("faults[pages=100]"), "failed", "and beyond it")
 
@@ -162,7 +169,7 @@ def check_impossible(tap, program, folder):
 def check_figures(tap, program, folder, sanitized):
     history = os.path.join(folder, "figures.db")
     run(program, "--history", history, PATH + "soak", PATH + "empty", PATH + "mapped",
-        PATH + "faults", PATH + "served", PATH + "removed", PATH + "instructions")
+        PATH + "tree", PATH + "faults", PATH + "served", PATH + "removed", PATH + "instructions")
     check_bounds(tap, program, folder)
     stored = results(history)
     outcome = {name.split("::")[1]: r["outcome"] for name, r in stored.items()}

@@ -61,7 +61,7 @@ YPI_BUDGET_FAMILIES(YPI_DECLARE_FAMILY)
 
 /* Of what is no budget: a row named "none". */
 const struct ypi_budget_kind *ypi_budget_kind(enum yp_budget_kind kind);
-/* The same of a text that is a kind's name, or begins with it and a blank. */
+/* The same of a text that is a kind's name, or begins with it and a blank; the longest of them. */
 const struct ypi_budget_kind *ypi_budget_kind_at(const char *text);
 
 /* A verdict on an exact figure; NaN is never good enough. */

@@ -18,17 +18,32 @@ static void peak(struct ypi_verdict *v, const struct ypi_memory *all, const stru
 
 /* The first touch of a huge page makes all of it resident, be a page or the whole of it used. Where
  * the kernel hands them out unasked, what is beyond the limit may be its doing alone. */
-static void resident(struct ypi_verdict *v, const struct ypi_memory *all,
-                     const struct yp_memory *of)
+static void judge_resident(struct ypi_verdict *v, const struct ypi_memory *all, double growth)
 {
     const double unused = 511.0 / 512; /* of a huge page, at most */
-    (void)of;
-    ypi_verdict_exact(v, (double)all->resident_peak - (double)all->resident_before);
+    ypi_verdict_exact(v, growth);
     double low = v->measured - unused * (double)all->resident_huge;
     if (v->met == YPI_NOT_MET && low <= v->budget->limit) {
         v->low = low;
         v->met = YPI_UNDECIDED;
     }
+}
+
+static void resident(struct ypi_verdict *v, const struct ypi_memory *all,
+                     const struct yp_memory *of)
+{
+    (void)of;
+    judge_resident(v, all, (double)all->resident_peak - (double)all->resident_before);
+}
+
+static void resident_tree(struct ypi_verdict *v, const struct ypi_memory *all,
+                          const struct yp_memory *of)
+{
+    (void)of;
+    if (all->has_tree)
+        judge_resident(v, all, (double)all->resident_tree);
+    else
+        v->met = YPI_NOT_JUDGED;
 }
 
 static void leak(struct ypi_verdict *v, const struct ypi_memory *all, const struct yp_memory *of)
@@ -58,6 +73,9 @@ const struct ypi_budget_kind ypi_memory_kinds[] = {
     {YP_BUDGET_MAX_PEAK, "max peak", .of = "accounted at once", .of_heap = "at once", .figure = ypi_format_bytes, .memory = peak},
     {YP_BUDGET_MAX_RESIDENT, "max resident", .of = "resident growth", .figure = ypi_format_bytes, .memory = resident,
      .host_only = true, .confirmed = true, .undecided = "cannot say, ",
+     .unjudged = YPI_WHEN_COUNTING | YPI_WHEN_SANITIZED},
+    {YP_BUDGET_MAX_RESIDENT_TREE, "max resident tree", .of = "resident growth with children", .figure = ypi_format_bytes,
+     .memory = resident_tree, .host_only = true, .confirmed = true, .undecided = "cannot say, ",
      .unjudged = YPI_WHEN_COUNTING | YPI_WHEN_SANITIZED},
     {YP_BUDGET_MAX_LEAK, "max leak", .of = "left behind", .figure = ypi_format_bytes, .memory = leak,
      .cause = YPI_CAUSE_LEAK},

@@ -10,9 +10,9 @@ YP_TEST(lang, everything, .tags = "stress perf",
         .budgets = YP_BUDGETS(yp_min_rate("work", 1e-3), yp_min_flops("work", 1e-3),
                               yp_min_bandwidth("work", 1e-3), yp_max_latency("work", 60),
                               yp_max_peak(YP_HOST, 1 * YP_MIB), yp_max_resident(1 * YP_GIB),
-                              yp_max_leak(YP_HOST, 0), yp_max_allocations(YP_HOST, 8),
-                              yp_min_value("sum", 1), yp_max_value("sum", 1e12),
-                              yp_max_gradient_error("square", 1e-5)))
+                              yp_max_resident_tree(1 * YP_GIB), yp_max_leak(YP_HOST, 0),
+                              yp_max_allocations(YP_HOST, 8), yp_min_value("sum", 1),
+                              yp_max_value("sum", 1e12), yp_max_gradient_error("square", 1e-5)))
 {
     do_everything(t);
 }

@@ -156,6 +156,10 @@ static void measure_exactly(enum yp_budget_kind kind, double value)
         r.memory.resident_before = 5000;
         r.memory.resident_peak = 5000 + whole;
         break;
+    case YP_BUDGET_MAX_RESIDENT_TREE:
+        r.memory.has_tree = true;
+        r.memory.resident_tree = whole;
+        break;
     case YP_BUDGET_MAX_LEAK:
         r.memory.leaked_bytes = whole;
         r.memory.leaked_blocks = 1;
@@ -197,8 +201,9 @@ static void expect_exact(enum yp_budget_kind kind, double limit, double value, e
 Test(budget, whole_figures_at_most)
 {
     static const enum yp_budget_kind kinds[] = {YP_BUDGET_MAX_PEAK, YP_BUDGET_MAX_RESIDENT,
-                                                YP_BUDGET_MAX_LEAK, YP_BUDGET_MAX_ALLOCATIONS};
-    for (int i = 0; i < 4; i++) {
+                                                YP_BUDGET_MAX_RESIDENT_TREE, YP_BUDGET_MAX_LEAK,
+                                                YP_BUDGET_MAX_ALLOCATIONS};
+    for (int i = 0; i < 5; i++) {
         expect_exact(kinds[i], 1000, 1000, YPI_MET);
         expect_exact(kinds[i], 1000, 999, YPI_MET);
         expect_exact(kinds[i], 1000, 1001, YPI_NOT_MET);

@@ -34,17 +34,24 @@ TestSuite(budget_file, .init = begin, .fini = end, .timeout = 60);
 
 Test(budget_file, keys_there_and_back)
 {
-    static const struct yp_budget budgets[] = {
-        yp_min_share("make", 0.5),         yp_max_peak(YP_HOST, 1),
-        yp_max_peak(YP_DEVICE, 1),         yp_max_resident(1),
-        yp_max_leak(YP_HOST, 1),           yp_max_allocations(YP_DEVICE, 3),
-        yp_max_growth("a b", 1),           yp_max_count("a b", YP_PAGE_FAULTS, 1),
-        yp_max_count("x", YP_GPU_READ, 1), yp_min_value("f(x) = 50 %; a: # b", 1),
-        yp_max_value("loss", 1),           yp_max_gradient_error("fit", 1)};
+    static const struct yp_budget budgets[] = {yp_min_share("make", 0.5),
+                                               yp_max_peak(YP_HOST, 1),
+                                               yp_max_peak(YP_DEVICE, 1),
+                                               yp_max_resident(1),
+                                               yp_max_resident_tree(1),
+                                               yp_max_leak(YP_HOST, 1),
+                                               yp_max_allocations(YP_DEVICE, 3),
+                                               yp_max_growth("a b", 1),
+                                               yp_max_count("a b", YP_PAGE_FAULTS, 1),
+                                               yp_max_count("x", YP_GPU_READ, 1),
+                                               yp_min_value("f(x) = 50 %; a: # b", 1),
+                                               yp_max_value("loss", 1),
+                                               yp_max_gradient_error("fit", 1)};
     static const char *const keys[] = {"min share make",
                                        "max peak host",
                                        "max peak device",
                                        "max resident host",
+                                       "max resident tree host",
                                        "max leak host",
                                        "max allocations device",
                                        "max growth a b",
@@ -96,6 +103,7 @@ Test(budget_file, keys_that_are_none)
     expect_no_key("min shares make", "'min shares make' is no budget: ");
     expect_no_key("max peak gpu", "'max peak gpu' is no budget: ");
     expect_no_key("max resident device", "'max resident device' is no budget: ");
+    expect_no_key("max resident tree", "'max resident tree' is no budget: ");
     expect_no_key("max count work", "'max count work' is no budget: ");
     expect_no_key("max count instructions", "'max count instructions' is no budget: ");
     expect_no_key("for device cpu", "'for device cpu' is no budget: ");

@@ -18,6 +18,12 @@ YP_COMMAND(commands, resident, .command = "python3 grow.py {mib}",
            .axes = YP_AXES(yp_axis_int("mib", 1, 200)),
            .budgets = YP_BUDGETS(yp_max_resident(150 * YP_MIB)));
 
+/* Two interpreters side by side, and the shell. */
+YP_COMMAND(commands, tree, .command = "python3 hold.py {mib} & python3 hold.py {mib}; wait",
+           .axes = YP_AXES(yp_axis_int("mib", 1, 100)),
+           .budgets = YP_BUDGETS(yp_max_resident(150 * YP_MIB),
+                                 yp_max_resident_tree(150 * YP_MIB)));
+
 /* What arrives: each argument between brackets. */
 YP_COMMAND(commands, quotes, .parallel = true, .command = "printf '[%s]\\n' {text} x{text}y \"$0\"",
            .axes = YP_AXES(yp_axis_string("text", "two words", "it's \"a\" $HOME `date` \\n b-c",

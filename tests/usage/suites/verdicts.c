@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <yieldpoint/yieldpoint.h>
@@ -169,6 +170,39 @@ YP_TEST(memory, mapped, .budgets = YP_BUDGETS(yp_max_resident(64 * YP_KIB)),
     for (size_t i = 0; i < bytes; i += 4096)
         sum += at[i];
     yp_keep(sum);
+}
+
+/* Two processes of 16 MiB: of their own or the body's, side by side or one behind the other. */
+enum { TREE_BYTES = 16 << 20 };
+
+static pid_t start_one(char *block, bool writes)
+{
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    int sum = 0;
+    for (size_t i = 0; i < TREE_BYTES; i += 4096)
+        sum += writes ? block[i]++ : block[i];
+    yp_keep(sum);
+    nap(0.4); /* of many looks */
+    _exit(0);
+}
+
+YP_TEST(memory, tree, .axes = YP_AXES(yp_axis_string("of", "both", "one", "shared", "none")),
+        .budgets = YP_BUDGETS(yp_max_resident(18 * YP_MIB), yp_max_resident_tree(40 * YP_MIB)))
+{
+    const char *of = yp_string(t, "of");
+    char *block = malloc(TREE_BYTES);
+    memset(block, 1, TREE_BYTES);
+    const bool writes = strcmp(of, "shared") != 0;
+    for (int i = 0; i < 2 && strcmp(of, "none") != 0; i++) {
+        yp_require(t, start_one(block, writes) > 0, "no process");
+        if (strcmp(of, "one") == 0)
+            wait(NULL);
+    }
+    while (wait(NULL) > 0) {
+    }
+    free(block);
 }
 
 YP_TEST(counts, faults, .budgets = YP_BUDGETS(yp_max_count("touch", YP_PAGE_FAULTS, 40)),
