@@ -17,7 +17,7 @@
 #define MIDDLE 0.5
 /* Good and bad are compared until bad is so far from good for certain, as a part of the way that it
  * seems to be: the middle is then well between both, and not only between two estimates. */
-#define SHARP 0.75
+#define SHARP (2.0 / 3)
 /* Of the time: what good and bad beside each other may take, as nothing follows without. */
 #define ENDS_SHARE (1.0 / 3)
 /* A comparison in less would not come to its first pair. */

@@ -1,13 +1,15 @@
 """How often `yieldpoint bisect` names the commit that made a case slower.
 
-usage: bisections.py BUILD [--slower N] [--loaded N] [--minutes M] [--seed S] [--keep FILE]
+usage: bisections.py BUILD [--slower N] [--loaded N] [--only I] [--budget TIME] [--minutes M] [--seed S] [--keep FILE]
     BUILD      a build directory with tests
     --slower   bisects of each planted slowdown, +5 % and +10 % in one of 20 commits
     --loaded   the same beside a loop that keeps one processor busy
+    --only     of the bisects that --slower and --loaded name, the one numbered I alone, from 0
+    --budget   of each bisect, 5m unless given
     --minutes  begins no bisect later than that
     --keep     a file that gets a line of JSON a bisect
 
-The planted commit is drawn; the case (roots, product, copy, walk) changes from bisect to bisect. A bisect is right
+The planted commit is drawn; the case (roots, product, copy, walk) changes from pair to pair of both slowdowns. A bisect is right
 where it names that commit, wrong where it names another one, or says of the right one that it is only a part; else it
 could not say."""
 
@@ -59,12 +61,12 @@ def verdict(done, commits, culprit):
     return ("a false part" if beside.get("verdict") == "good" else "right"), kept
 
 
-def bisect(build, folder, base, draw, number, percent, options):
-    case = CASES[number % len(CASES)]
-    culprit = draw.randrange(COMMITS)
+def bisect(build, folder, base, number, options):
+    percent, case = (5, 10)[number % 2], CASES[number // 2 % len(CASES)]
+    culprit = random.Random(1000 * options.seed + number).randrange(COMMITS)
     commits = plant(folder, base, case, 100 // percent, culprit)
     done = subprocess.run([os.path.join(build, "cli/yieldpoint"), "bisect", f"gate.c::{case}", "--good", base,
-                           "--bad", commits[-1], "--budget", "5m", "--json", "-"], cwd=folder, capture_output=True, text=True)
+                           "--bad", commits[-1], "--budget", options.budget, "--json", "-"], cwd=folder, capture_output=True, text=True)
     said, kept = verdict(done, commits, culprit)
     if options.keep:
         with open(options.keep, "a", encoding="utf-8") as file:
@@ -79,12 +81,13 @@ def main():
     parser.add_argument("build", type=os.path.abspath)
     parser.add_argument("--slower", type=int, default=0)
     parser.add_argument("--loaded", type=int, default=0)
+    parser.add_argument("--only", type=int)
+    parser.add_argument("--budget", default="5m")
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=os.path.abspath)
     options = parser.parse_args()
     end = time.monotonic() + 60 * options.minutes
-    draw = random.Random(options.seed)
     counts = collections.defaultdict(collections.Counter)
     with tempfile.TemporaryDirectory() as folder:
         make_repository(folder, options.build)
@@ -92,12 +95,10 @@ def main():
         for what, times in (("slower", options.slower), ("loaded", options.loaded)):
             load = subprocess.Popen(["sh", "-c", "while :; do :; done"]) if what == "loaded" and times > 0 else None
             try:
-                for number in range(2 * times):
-                    if time.monotonic() > end:
+                for number in range(2 * times) if options.only is None else range(options.only, options.only + 1):
+                    if times == 0 or time.monotonic() > end:
                         break
-                    percent = (5, 10)[number % 2]
-                    said = bisect(options.build, folder, base, draw, number // 2, percent, options)
-                    counts[f"{what}, +{percent} %"][said] += 1
+                    counts[f"{what}, +{(5, 10)[number % 2]} %"][bisect(options.build, folder, base, number, options)] += 1
             finally:
                 if load is not None:
                     load.kill()

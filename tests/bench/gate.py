@@ -1,6 +1,6 @@
 """How often `yieldpoint gate` cries without a reason, what it misses, and how long it takes.
 
-usage: gate.py BUILD [--same N] [--loaded N] [--slower N] [--exact N] [--change N] [--budget TIME] [--keep FILE]
+usage: gate.py BUILD [--same N] [--loaded N] [--slower N] [--exact N] [--change N] [--rebuilt N] [--busy] [--budget TIME] [--keep FILE]
     BUILD      a build directory with tests
     --same     whole gates of a revision against itself
     --loaded   the same beside a loop that keeps one processor busy
@@ -8,6 +8,8 @@ usage: gate.py BUILD [--same N] [--loaded N] [--slower N] [--exact N] [--change 
     --exact    of each change of an exact figure
     --change   of the project itself in a clone: a commit that has one operator make a pass too many, beside 40 cases,
                in five minutes for all of them
+    --rebuilt  of one source that both sides compile anew, in checkouts of their own: four cases
+    --busy     has --rebuilt beside a loop that keeps one processor busy
     --keep     a file that gets a line of JSON a gate
 
 Changes are 1 part in 20 or in 10 more of a case's work, or, of normalise_far, so many rows that are written column
@@ -31,6 +33,7 @@ build = sh {source}/build.sh {source} {build}
 suites = suite
 keep = 20
 """
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CASES = 9
 SLOWER = ("roots", "product", "copy", "walk", "normalise_far")
 EXACT = {"allocations=1": "allocations", "bytes=1048576": "peak memory", "value=1e-3": "value"}
@@ -112,11 +115,11 @@ def times(found):
     return [c for c in found["comparisons"] if c["quantity"] == "time"]
 
 
-def same(bench, name, count):
+def same(bench, name, count, head=lambda i: "main", *words):
     alarms = cases = 0
     walls, seconds, named, doubtful = [], [], [], []
     for i in range(count):
-        found = bench.gate(name, "main", "--always-time")
+        found = bench.gate(name, head(i), "--always-time", *words)
         alarms += found["code"] == 1
         walls.append(found["wall"])
         for c in times(found):
@@ -134,6 +137,22 @@ def same(bench, name, count):
         print(f"{name}: cannot say {count} times of {case}")
     for line in named:
         print(f"{name}: {line}")
+
+
+def rebuilt(bench, count, build):
+    """One source, and on each side a build of its own."""
+    folder = bench.folder
+    with open(os.path.join(ROOT, "tests/usage/suites/gate.c"), encoding="utf-8") as file:
+        write(folder, "suite.c", file.read())
+    write(folder, "build.sh", f'''cd "$1" && cc -O2 -g -I "{ROOT}/include" -I "{build}/include" suite.c -o "$2/suite" \\
+-Wl,--export-dynamic-symbol=main,--export-dynamic-symbol=readlink "{build}/harness/libyieldpoint-main.a" \\
+"{build}/harness/libyieldpoint-inside.a" -pthread -lcriterion -lhwloc -lsqlite3 -lcjson -lm -ldl
+''')
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "compiled")
+    name = "rebuilt, busy" if bench.options.busy else "rebuilt"
+    same(bench, name, count, lambda i: changed(folder, f"unread={i + 1}"), "-k",
+         "(roots or product or copy or walk) and not long and not far")
 
 
 def of_one(bench, what, case, commit):
@@ -181,8 +200,7 @@ def exact(bench, count):
 def change(bench, count):
     """Whether a commit that touches the code of one case is found, and no other case is blamed."""
     with tempfile.TemporaryDirectory() as folder:
-        root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-        git(folder, "clone", "-q", root, "project")
+        git(folder, "clone", "-q", ROOT, "project")
         bench.folder = project = os.path.join(folder, "project")
         path = os.path.join(project, CHANGED["file"])
         with open(path, encoding="utf-8") as file:
@@ -205,8 +223,9 @@ def change(bench, count):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n")[2])
     parser.add_argument("build")
-    for name in ("same", "loaded", "slower", "exact", "change"):
+    for name in ("same", "loaded", "slower", "exact", "change", "rebuilt"):
         parser.add_argument(f"--{name}", type=int, default=0)
+    parser.add_argument("--busy", action="store_true")
     parser.add_argument("--budget")
     parser.add_argument("--keep")
     options = parser.parse_args()
@@ -220,12 +239,18 @@ def main():
             slower(bench, options.slower)
         if options.same:
             same(bench, "same", options.same)
-        if options.loaded:
+        busy = None
+        if options.loaded or options.busy:
             busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-            try:
+        try:
+            if options.loaded:
                 same(bench, "loaded", options.loaded)
-            finally:
+            if options.rebuilt:
+                rebuilt(bench, options.rebuilt, build)
+        finally:
+            if busy is not None:
                 busy.kill()
+                busy.wait()
         if options.change:
             change(bench, options.change)
 

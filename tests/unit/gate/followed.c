@@ -189,7 +189,7 @@ static void bisect(struct ypi_seed *seed, double effect, double sd, bool by_esti
     int high = COMMITS - 1;
     struct ypi_comparison ends =
         measure(seed, log1p(effect), sd, ypi_search_spend(&error, ypi_search_steps(COMMITS) + 2),
-                0.03, 0, by_estimate ? 0 : 0.75);
+                0.03, 0, by_estimate ? 0 : 2.0 / 3);
     if (ends.verdict != YPI_COMPARED_WORSE) {
         n->unsure++;
         return;
