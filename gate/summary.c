@@ -70,9 +70,13 @@ static bool has_figures(const struct ypi_comparison *c)
     return (!isnan(c->base) || c->base_text != NULL) && (!isnan(c->head) || c->head_text != NULL);
 }
 
-/* As many for the ratio as for its interval: what lies within is printed so. */
+/* As many for the ratio as for its interval: what lies within is printed so. A figure that repeats
+ * exactly may differ by a few parts in a million: two digits of the difference. */
 static int decimals_of(const struct ypi_comparison *c)
 {
+    const double off = fabs(c->ratio - 1);
+    if (c->quantity != YPI_QUANTITY_TIME && off > 1e-14 && off < 5e-3)
+        return 1 - (int)floor(log10(off));
     return c->ratio < 0.1 ? 6 : 3;
 }
 

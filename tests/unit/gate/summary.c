@@ -101,6 +101,30 @@ Test(gate_summary, an_interval_without_ends_is_none, .init = begin, .fini = end)
     free(text);
 }
 
+/* Of a figure that repeats exactly, two digits of the difference, however small it is. */
+Test(gate_summary, a_small_difference_is_seen_in_the_ratio, .init = begin, .fini = end)
+{
+    static const struct {
+        double head;
+        const char *words;
+    } cases[] = {{1.00005, "1.000050 times"},
+                 {0.996, "0.9960 times"},
+                 {1.0051, "1.005 times"},
+                 {2, "2.000 times"},
+                 {0.0123, "0.012300 times"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ypi_comparison *c =
+            ypi_comparison_add(&all, "a.c::x", YPI_QUANTITY_INSTRUCTIONS, "fit");
+        c->verdict = YPI_COMPARED_WORSE;
+        c->base = 1;
+        c->head = c->ratio = cases[i].head;
+    }
+    char *text = text_of(false, false);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_expect(strstr(text, cases[i].words) != NULL, "%s is not in\n%s", cases[i].words, text);
+    free(text);
+}
+
 Test(gate_summary, names_do_no_harm, .init = begin, .fini = end)
 {
     add_time("a|b`<i>\033[31m\n::x[y=*z*]", YPI_COMPARED_WORSE, 1.1);
