@@ -3,6 +3,7 @@
 #include "base/text/output.h"
 #include "cli/init/init.h"
 #include "gate/gate.h"
+#include "launch/launch.h"
 #include "machine/machine.h"
 #include "models/graph/command/command.h"
 #include "models/lm/command/command.h"
@@ -156,6 +157,15 @@ static const struct command {
      "      whether they drift, on the machine of the newest result or the one whose fingerprint\n"
      "      begins with PREFIX; --error: false alarms in all of it; -v: what is too short, too",
      ypi_trend_command, false},
+    {"launch",
+     "[--slurm] [--nodes N] [--shards N] [--partition P] [--gres gpu:1] [--shared]\n"
+     "      [--sbatch WORDS] [--history FILE] [--keep] SUITE [its options]",
+     "runs a suite on a cluster's nodes as an array of Slurm's jobs, which take equally long by\n"
+     "      the history, and puts all results into the history; --nodes: 1, or so many at once;\n"
+     "      --shards: as many jobs as nodes, or more; --shared: a node may have other jobs "
+     "beside;\n"
+     "      --sbatch: words for sbatch; --keep: the jobs' files stay though all went well",
+     ypi_launch_command, false},
     {"machine", "[--again] [--json]",
      "what this machine is made of and what it was measured to do at most; --again: measured "
      "anew,\n"
@@ -223,7 +233,8 @@ static int help(void)
         "say\n"
         "for some case. Of bisect: 0 it is found, 1 nothing is worse, 2 to 5 the same, 6 one of a "
         "set\n"
-        "of commits, or cannot say. Of the others: 0 all right, 1 nothing matched or a budget is "
+        "of commits, or cannot say. Of launch: those of a suite, 3 also where cases were not run.\n"
+        "Of the others: 0 all right, 1 nothing matched or a budget is "
         "loose, 3 the "
         "history or the\n"
         "output cannot be read or written, 4 wrong command line, 5 no case is selected, 130 or "

@@ -5,7 +5,7 @@
 #include "base/text/text.h"
 #include "gate/baseline.h"
 #include "gate/engine.h"
-#include "gate/interrupt.h"
+#include "base/system/interrupt.h"
 #include "gate/kept.h"
 #include "gate/options.h"
 #include "gate/report.h"

@@ -4,7 +4,7 @@
 #include "gate/bisect/bisection.h"
 #include "gate/engine.h"
 #include "gate/gate.h"
-#include "gate/interrupt.h"
+#include "base/system/interrupt.h"
 #include "gate/options.h"
 #include "gate/report.h"
 

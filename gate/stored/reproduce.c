@@ -4,7 +4,7 @@
 #include "base/options/arguments.h"
 #include "base/system/program.h"
 #include "base/text/text.h"
-#include "gate/interrupt.h"
+#include "base/system/interrupt.h"
 #include "gate/options.h"
 #include "gate/report.h"
 #include "gate/revision.h"

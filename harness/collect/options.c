@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* -- what is no plain value ---------------------------------------------------------------- */
 
@@ -90,6 +91,16 @@ static char *read_ignored(void *values, const struct ypi_option *option, const c
     struct ypi_options *o = values;
     (void)option;
     o->ignored = ypi_list_add(o->ignored, o->ignored_count++, ypi_strdup(text));
+    return NULL;
+}
+
+static char *read_resumed(void *values, const struct ypi_option *option, const char *text)
+{
+    struct ypi_options *o = values;
+    (void)option;
+    if (access(text, R_OK) != 0)
+        return ypi_strdup("a history that is there and may be read");
+    o->resumed = ypi_list_add(o->resumed, o->resumed_count++, ypi_strdup(text));
     return NULL;
 }
 
@@ -248,6 +259,12 @@ static const struct ypi_option common[] = {
      AT(FLAG, stepwise)},
     {"stepwise", 0, NULL, NULL, AT(FLAG, stepwise)},
     {"shard", 0, "I/N", "one of N parts of the cases, for N machines", READ(read_shard)},
+    {"shard-by", 0, "HISTORY", "parts that take equally long by a history, which all N have",
+     AT(PATH, shard_by)},
+    {"only", 0, "FILE", "of the selected cases those whose ids stand there, one a line",
+     AT(PATH, only)},
+    {"resume", 0, "HISTORY", "leave out the cases that have a result there (several times)",
+     READ(read_resumed)},
     {"shuffle", 0, "SEED", "in another order, the same for the same SEED", READ(read_shuffle)},
     {"co", 0, NULL, "list the cases, run none (-q: ids only, -v: budgets)", AT(FLAG, collect_only)},
     {"collect-only", 0, NULL, NULL, AT(FLAG, collect_only)},
@@ -423,7 +440,10 @@ static bool fit_together(const struct ypi_options *o)
 {
     const char *untimed = times_nothing(o);
     const bool here = o->gdb || o->no_fork;
-    if (o->audit && o->instructions)
+    if (o->shard_by != NULL && o->shard_count == 0)
+        fputs("error: --shard-by without --shard: which of how many parts, such as --shard=2/5?\n",
+              stderr);
+    else if (o->audit && o->instructions)
         fputs("error: --audit and --instructions: a run counts by CUPTI or by Callgrind\n", stderr);
     else if (o->slowdown > 1 && untimed != NULL)
         fprintf(stderr, "error: --slowdown and %s: nothing is timed that could be slowed down\n",
@@ -540,6 +560,7 @@ void ypi_options_clear(struct ypi_options *o)
     free(o->report);
     ypi_list_free(o->deselected, o->deselected_count);
     ypi_list_free(o->ignored, o->ignored_count);
+    ypi_list_free(o->resumed, o->resumed_count);
     ypi_list_free(o->tags, o->tag_count);
     ypi_list_free(o->tag_help, o->tag_count);
 }

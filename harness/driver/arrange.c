@@ -2,9 +2,12 @@
 
 #include "base/numbers/splitmix.h"
 #include "base/text/text.h"
+#include "harness/driver/shard.h"
 #include "harness/history/history.h"
 #include "harness/vocabulary/relation.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +19,55 @@ struct arranging {
     int count;
     struct ypi_text told;
 };
+
+/* -- by a list ------------------------------------------------------------------------------- */
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The lines of a file, sorted; NULL with yp_last_error() set. */
+static char **read_lines(const char *path, int *count)
+{
+    FILE *file = fopen(path, "r");
+    char **lines = ypi_calloc(1, sizeof *lines);
+    char *line = NULL;
+    size_t room = 0;
+    *count = 0;
+    while (file != NULL && getline(&line, &room, file) > 0)
+        lines =
+            ypi_list_add(lines, (*count)++, ypi_format("%.*s", (int)strcspn(line, "\r\n"), line));
+    const bool right = file != NULL && ferror(file) == 0;
+    if (!right) {
+        (void)yp_set_error(YP_IO, "--only: %s: cannot be read: %s", path, strerror(errno));
+        ypi_list_free(lines, *count);
+        lines = NULL;
+    }
+    if (file != NULL)
+        fclose(file);
+    free(line);
+    if (right)
+        qsort(lines, (size_t)*count, sizeof *lines, by_text);
+    return lines;
+}
+
+static enum yp_status keep_listed(struct arranging *a, const char *path)
+{
+    int count = 0;
+    int kept = 0;
+    char **lines = read_lines(path, &count);
+    if (lines == NULL)
+        return YP_IO;
+    for (int i = 0; i < a->count; i++) {
+        const char *const id = a->cases[i]->id;
+        a->runs[i] = bsearch(&id, lines, (size_t)count, sizeof *lines, by_text) != NULL;
+        kept += a->runs[i];
+    }
+    ypi_text_add(&a->told, "only: %d of %d cases\n", kept, a->count);
+    ypi_list_free(lines, count);
+    return YP_OK;
+}
 
 /* -- as they ended before ------------------------------------------------------------------ */
 
@@ -116,69 +168,49 @@ static enum yp_status by_history(struct arranging *a, const struct ypi_options *
     return YP_OK;
 }
 
-/* -- parts --------------------------------------------------------------------------------- */
+/* -- what is left of a run ------------------------------------------------------------------- */
 
-/* The first of the cases that `i` belongs together with. */
-static int root_of(int *parent, int i)
+/* How many of a case's repetitions have a result that will stay. A run that was interrupted may
+ * have judged a case before it was confirmed, or have stored the signal that ended all of it; one
+ * that was killed at least that signal. Negative with yp_last_error() set. */
+static int count_done(sqlite3 *db, sqlite3_stmt **ready, const char *id)
 {
-    while (parent[i] != i) {
-        parent[i] = parent[parent[i]];
-        i = parent[i];
-    }
-    return i;
+    static const char sql[] =
+        "SELECT count(DISTINCT r.repeat) AS done FROM result AS r JOIN run ON run.id = r.run_id"
+        " WHERE r.case_id = ?1 AND r.attempt = 0 AND NOT " YPI_CUT_SHORT;
+    cJSON *rows = ypi_store_rows_ready(db, sql, ready, id);
+    int done = rows != NULL ? ypi_whole(cJSON_GetArrayItem(rows, 0), "done") : -1;
+    cJSON_Delete(rows);
+    return done;
 }
 
-static void join(int *parent, int a, int b)
+static enum yp_status leave_out(struct arranging *a, const struct ypi_options *o,
+                                const char *history)
 {
-    int x = root_of(parent, a);
-    int y = root_of(parent, b);
-    parent[x > y ? x : y] = x > y ? y : x;
+    sqlite3 *db = ypi_store_open(history);
+    sqlite3_stmt *ready = NULL;
+    int done = db != NULL ? 0 : -1;
+    for (int i = 0; i < a->count && done >= 0; i++) {
+        done = count_done(db, &ready, a->cases[i]->id);
+        if (done >= o->repeat)
+            a->runs[i] = false;
+    }
+    sqlite3_finalize(ready);
+    sqlite3_close(db);
+    return done >= 0 ? YP_OK : YP_IO;
 }
 
-/* A relation and the cases that it reads belong together, for it reads those of its own run. */
-static int *belonging(const struct arranging *a)
+static enum yp_status resume(struct arranging *a, const struct ypi_options *o)
 {
-    int *parent = ypi_calloc((size_t)a->count + 1, sizeof *parent);
+    enum yp_status status = YP_OK;
+    int left = 0;
+    for (int i = 0; i < o->resumed_count && status == YP_OK; i++)
+        status = leave_out(a, o, o->resumed[i]);
+    bring_what_is_read(a);
     for (int i = 0; i < a->count; i++)
-        parent[i] = i;
-    for (int i = 0; i < a->count; i++)
-        for (int k = 0; k < a->count && ypi_is_relation(a->cases[i]); k++)
-            if (ypi_relation_reads(a->cases[i], a->cases[k]))
-                join(parent, i, k);
-    return parent;
-}
-
-/* In their order, each to the part that has the fewest so far: the same on every machine. */
-static void keep_shard(struct arranging *a, const struct ypi_options *o)
-{
-    int *parent = belonging(a);
-    int *size = ypi_calloc((size_t)a->count + 1, sizeof *size);
-    int *part = ypi_calloc((size_t)a->count + 1, sizeof *part);
-    int *load = ypi_calloc((size_t)o->shard_count, sizeof *load);
-    int kept = 0;
-    int all = 0;
-    for (int i = 0; i < a->count; i++)
-        size[root_of(parent, i)] += a->runs[i];
-    for (int i = 0; i < a->count; i++) {
-        if (root_of(parent, i) != i)
-            continue;
-        int fewest = 0;
-        for (int k = 1; k < o->shard_count && load[fewest] > 0; k++)
-            if (load[k] < load[fewest])
-                fewest = k;
-        part[i] = fewest;
-        load[fewest] += size[i];
-    }
-    for (int i = 0; i < a->count; i++) {
-        all += a->runs[i];
-        a->runs[i] = a->runs[i] && part[root_of(parent, i)] == o->shard - 1;
-        kept += a->runs[i];
-    }
-    ypi_text_add(&a->told, "shard %d of %d: %d of %d cases\n", o->shard, o->shard_count, kept, all);
-    free(load);
-    free(part);
-    free(size);
-    free(parent);
+        left += a->runs[i];
+    ypi_text_add(&a->told, "resume: %d of %d cases are left\n", left, a->count);
+    return status;
 }
 
 /* -- order --------------------------------------------------------------------------------- */
@@ -236,6 +268,14 @@ static int settle(struct arranging *a)
     return kept;
 }
 
+/* From here on there are no others. */
+static void settle_all(struct arranging *a)
+{
+    a->count = settle(a);
+    for (int i = 0; i < a->count; i++)
+        a->runs[i] = true;
+}
+
 enum yp_status ypi_arrange(struct ypi_collection *c, const struct ypi_options *o, int *selected,
                            char **told)
 {
@@ -247,14 +287,18 @@ enum yp_status ypi_arrange(struct ypi_collection *c, const struct ypi_options *o
                           .count = *selected};
     for (int i = 0; i < a.count; i++)
         a.runs[i] = true;
-    if (o->shard_count > 0)
-        keep_shard(&a, o);
-    a.count = settle(&a);
-    for (int i = 0; i < a.count; i++)
-        a.runs[i] = true;
+    enum yp_status status = o->only != NULL ? keep_listed(&a, o->only) : YP_OK;
+    settle_all(&a);
+    if (status == YP_OK && o->shard_count > 0)
+        status = ypi_shard_keep(a.cases, a.runs, a.count, o, &a.told);
+    settle_all(&a);
+    if (status == YP_OK && o->resumed_count > 0)
+        status = resume(&a, o);
+    settle_all(&a);
     if (o->shuffled)
         shuffle(&a, o->shuffle);
-    enum yp_status status = by_history(&a, o);
+    if (status == YP_OK)
+        status = by_history(&a, o);
     *selected = status == YP_OK && (o->last_failed || o->stepwise) ? settle(&a) : a.count;
     if (o->last_failed)
         c->meant -= a.count - *selected; /* as pytest, which does not collect the others then */

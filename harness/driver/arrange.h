@@ -1,5 +1,6 @@
-/* Which of the selected cases run, and in which order: as those before ended (--lf, --ff, --sw), as
- * one part of several (--shard), in another order (--shuffle). */
+/* Which of the selected cases run, and in which order: those of a list (--only), one part of several
+ * (--shard), without what has a result (--resume), in another order (--shuffle), as those before
+ * ended (--lf, --ff, --sw). */
 #pragma once
 
 #include "harness/collect/collect.h"

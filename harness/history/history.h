@@ -47,6 +47,14 @@ char *ypi_store_read_verbose(void *values, const struct ypi_option *option, cons
  * compares or suggests from the history takes no others. */
 #define YPI_NORMAL_RUN "(run.slowdown IS NULL AND run.no_fork = 0)"
 
+/* In SQL, of rows of `result AS r` and its `run`: whether the end of the run may have made this
+ * result, so that the case is to be run again. A run that was interrupted (exit code 2) may have
+ * judged a case before it was confirmed; one that was killed (no exit code) may have stored the
+ * signal that ended all of it. */
+#define YPI_CUT_SHORT \
+    "(run.exit_code IS NULL AND coalesce(r.signal, 0) IN (9, 15)" \
+    " OR run.exit_code IS 2 AND r.outcome NOT IN ('passed', 'xfailed', 'xpassed'))"
+
 /* -- documents ----------------------------------------------------------------------------- */
 
 /* All that is stored of a result: {result, case {.., axes}, run {.., facts, options}, failures,

@@ -88,6 +88,10 @@ struct ypi_options {
     bool shuffled;
     uint64_t shuffle;       /* seed of the order */
     int shard, shard_count; /* from 1; 0: all cases */
+    char *only;             /* a file of ids: of the selected cases those; NULL: all */
+    char *shard_by;         /* the history whose durations divide them; NULL: by their number */
+    char **resumed;         /* --resume: histories; what has a result there is left out */
+    int resumed_count;
     bool collect_only;
     int verbose;        /* -v less -q */
     bool no_capture;    /* -s */

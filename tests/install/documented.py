@@ -42,7 +42,7 @@ def main(root):
     version = re.search(r"version: '([^']+)'", read(root, "meson.build")).group(1)
     tap.equal(re.findall(r"^## ([0-9][^ ]*)", read(root, "CHANGELOG.md"), re.M)[:1], [version],
               "the changelog begins with the version of meson.build")
-    again = [path for folder in ("base", "ci", "cli", "cmake", "device", "gate", "harness", "include", "machine", "reports")
+    again = [path for folder in ("base", "ci", "cli", "cmake", "device", "gate", "harness", "include", "launch", "machine", "reports")
              for top, _, names in os.walk(os.path.join(root, folder)) for path in (os.path.join(top, n) for n in names)
              if path.endswith((".c", ".h", ".in", ".cmake", "meson.build")) and f'"{version}"' in read(root, path)]
     tap.equal(again, [], "which stands nowhere else in sources")

@@ -1,4 +1,4 @@
-#include "gate/interrupt.h"
+#include "base/system/interrupt.h"
 
 #include <criterion/criterion.h>
 #include <signal.h>

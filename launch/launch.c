@@ -1,0 +1,142 @@
+/* yieldpoint launch: a suite on the nodes of a cluster. */
+#include "launch/launch.h"
+
+#include "base/options/arguments.h"
+#include "base/system/file.h"
+#include "base/system/interrupt.h"
+#include "base/text/output.h"
+#include "base/text/text.h"
+#include "launch/shards.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NODES_MOST = 10000, SHARDS_MOST = 1000 };
+
+#define AT(kind_, member) \
+    .kind = YPI_OPTION_##kind_, .offset = offsetof(struct ypi_launch_request, member)
+
+static const struct ypi_option options[] = {
+    {"slurm", AT(FLAG, slurm)},
+    {"nodes", AT(INT, nodes), .min = 1, .max = NODES_MOST},
+    {"shards", AT(INT, shards), .min = 1, .max = SHARDS_MOST},
+    {"partition", AT(WORD, partition)},
+    {"gres", AT(WORD, gres)},
+    {"sbatch", AT(WORD, sbatch)},
+    {"shared", AT(FLAG, shared)},
+    {"keep", AT(FLAG, keep)},
+    {"history", AT(WORD, history)},
+    YPI_OPTIONS_END,
+};
+
+/* The place of the suite: the first word that is neither an option nor an option's value. */
+static int place_of_suite(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        const size_t length = strcspn(word, "=");
+        if (strncmp(word, "--", 2) != 0)
+            return i;
+        const struct ypi_option *o = ypi_option_find(options, word + 2, length - 2);
+        if (o != NULL && ypi_option_takes_value(o) && word[length] == '\0')
+            i++;
+    }
+    return argc;
+}
+
+/* The suite's own option that has no sense for all shards together; NULL: it may stand there. */
+static const char *unfit(const char *word)
+{
+    static const struct {
+        const char *name, *why;
+    } list[] = {
+        {"--history",
+         "stands before the suite: it is the one that takes the results of all shards"},
+        {"--shard", "is what each shard gets; --shards N stands before the suite"},
+        {"--shard-by", "is what each shard gets, with the history that --history names"},
+        {"--resume", "is what a shard gets that Slurm starts again"},
+        {"--tap", "the shards have no common output; `yieldpoint report` reads their results"},
+        {"--junitxml", "each shard would replace the file of the others"},
+        {"--json", "each shard would replace the file of the others"},
+        {"--csv", "all shards would write to it at once; `yieldpoint history export --csv` has it"},
+        {"--gdb", "a job has no terminal"},
+        {"--co", "nothing is run; ask the suite itself"},
+        {"--collect-only", "nothing is run; ask the suite itself"},
+        {"--collectonly", "nothing is run; ask the suite itself"},
+    };
+    const size_t length = strcspn(word, "=");
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (strlen(list[i].name) == length && strncmp(word, list[i].name, length) == 0)
+            return list[i].why;
+    return NULL;
+}
+
+/* False after telling stderr what is wrong, where, and what is allowed. */
+static bool read_request(struct ypi_launch_request *r, int argc, char **argv)
+{
+    const int suite = place_of_suite(argc, argv);
+    *r = (struct ypi_launch_request){.nodes = 1};
+    if (!ypi_arguments_read(&(struct ypi_arguments){.options = options, .values = r}, suite, argv))
+        return false;
+    if (suite == argc) {
+        ypi_usage_error(argc, argv, argc, "which suite? Its path, and behind it its own options");
+        return false;
+    }
+    for (int i = suite + 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        const char *why = unfit(argv[i]);
+        if (why == NULL)
+            continue;
+        ypi_usage_error(argc, argv, i, "%.*s: %s", (int)strcspn(argv[i], "="), argv[i], why);
+        return false;
+    }
+    r->suite = argv[suite];
+    r->options = argv + suite + 1;
+    if (r->shards == 0)
+        r->shards = r->nodes < SHARDS_MOST ? r->nodes : SHARDS_MOST;
+    return true;
+}
+
+static void clear(struct ypi_launch *l)
+{
+    for (int i = 0; i < l->count; i++)
+        ypi_list_free(l->shards[i].ids, l->shards[i].id_count);
+    free(l->shards);
+    free(l->program);
+    free(l->history);
+    free(l->folder);
+    free(l->job);
+}
+
+static int launch(struct ypi_launch *l)
+{
+    int code = YPI_LAUNCH_LOST;
+    if (!ypi_launch_divide(l, &code))
+        return code;
+    if (!ypi_launch_prepare(l) || !ypi_queue_submit(l)) {
+        if (l->folder != NULL)
+            ypi_remove_tree(l->folder);
+        return YPI_LAUNCH_LOST;
+    }
+    struct ypi_launch_outcome outcome = {0};
+    ypi_launch_watch(l);
+    ypi_launch_merge(l, &outcome);
+    code = ypi_launch_summary(l, &outcome);
+    if (code <= YPI_LAUNCH_FAILED && !l->r->keep)
+        ypi_remove_tree(l->folder);
+    else
+        fprintf(stderr, "yieldpoint: the shards' outputs and histories stay in %s\n", l->folder);
+    ypi_launch_outcome_clear(&outcome);
+    const int flushed = ypi_flush();
+    return flushed != YPI_COMMAND_OK ? flushed : code;
+}
+
+int ypi_launch_command(int argc, char **argv)
+{
+    struct ypi_launch_request r;
+    if (!read_request(&r, argc, argv))
+        return YPI_LAUNCH_USAGE;
+    struct ypi_launch l = {.r = &r, .stop = ypi_interrupt_watch()};
+    const int code = launch(&l);
+    clear(&l);
+    return code;
+}

@@ -1,0 +1,99 @@
+/* A launched suite: its shards, each with the cases it runs, its place in the queue, and how it
+ * ended. */
+#pragma once
+
+#include "base/options/option.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <yieldpoint/device.h>
+
+/* What the command ends with. */
+enum ypi_launch_exit {
+    YPI_LAUNCH_OK = 0,
+    YPI_LAUNCH_FAILED = 1,      /* cases failed */
+    YPI_LAUNCH_INTERRUPTED = 2, /* by a signal: the jobs are cancelled */
+    YPI_LAUNCH_LOST = 3,        /* cases were not run, or something else went wrong */
+    YPI_LAUNCH_USAGE = 4,
+    YPI_LAUNCH_UNSELECTED = 5,
+};
+
+/* Texts are those of the command line, not owned. */
+struct ypi_launch_request {
+    bool slurm; /* said, and what is done anyway: there is no other queue */
+    int nodes;  /* at most so many work at once */
+    int shards; /* 0: as many as nodes */
+    const char *partition, *gres, *history;
+    const char *sbatch; /* words more for sbatch; NULL: none */
+    bool shared;        /* a node may have other jobs, too */
+    bool keep;          /* the folder stays when all went well */
+    const char *suite;
+    char *const *options; /* the suite's own, ended by NULL */
+};
+
+enum ypi_shard_phase { YPI_SHARD_WAITS, YPI_SHARD_RUNS, YPI_SHARD_IS_OVER };
+
+struct ypi_shard {
+    char **ids; /* owned */
+    int id_count;
+    enum ypi_shard_phase phase;
+    char state[32], node[64], reason[64]; /* as the queue says them; "": not yet seen */
+    int restarts;                         /* that were seen */
+    bool ended;                           /* the suite came to an end by itself, with `code` */
+    int code;
+    int missing; /* cases without a result */
+};
+
+struct ypi_launch {
+    const struct ypi_launch_request *r;
+    const volatile bool *stop; /* set by a signal */
+    char *program;             /* the suite's whole path; this and all below are owned */
+    char *history;             /* of the project: takes the results */
+    char *folder;              /* of this launch, beside the history */
+    struct ypi_shard *shards;
+    int count;
+    char *job; /* its number in the queue; NULL: not submitted */
+    double submitted;
+};
+
+/* "FOLDER/shard-3" and what else stands behind it; the caller frees. */
+char *ypi_shard_file(const struct ypi_launch *l, int shard, const char *end);
+/* The history of a shard's start, from 0; the caller frees. */
+char *ypi_shard_history(const struct ypi_launch *l, int shard, int start);
+
+/* -- before -------------------------------------------------------------------------------- */
+
+/* Finds the suite, the history, and which case belongs to which shard. Shards without a case are
+ * left out. False after telling stderr; *code is then what the command ends with. */
+bool ypi_launch_divide(struct ypi_launch *l, int *code);
+
+/* Makes the folder with the lists of ids and the job's script. False after telling stderr. */
+bool ypi_launch_prepare(struct ypi_launch *l);
+
+/* -- the queue ----------------------------------------------------------------------------- */
+
+/* Hands the script to Slurm as an array of jobs. False after telling stderr. */
+bool ypi_queue_submit(struct ypi_launch *l);
+/* Looks once where the shards are. False where the queue did not answer, *silent. */
+bool ypi_queue_look(struct ypi_launch *l);
+void ypi_queue_cancel(const struct ypi_launch *l);
+
+/* Waits until all shards are over, and tells stderr how far they are. Cancels them once *stop. */
+void ypi_launch_watch(struct ypi_launch *l);
+
+/* -- after --------------------------------------------------------------------------------- */
+
+/* What all shards came to. */
+struct ypi_launch_outcome {
+    struct ypi_launched_case *list; /* owned, one for each case and repetition, in its order */
+    int count;
+    bool broken; /* a history could not be read or added */
+};
+
+/* Puts the results of all shards into the project's history, each once however often this is done,
+ * and into `out`. Tells stderr what cannot be. */
+void ypi_launch_merge(struct ypi_launch *l, struct ypi_launch_outcome *out);
+void ypi_launch_outcome_clear(struct ypi_launch_outcome *out);
+
+/* Prints what failed, what was not run and the counts; what the command ends with. */
+int ypi_launch_summary(struct ypi_launch *l, const struct ypi_launch_outcome *found);
