@@ -13,10 +13,9 @@
 #define ENDED_WITH_JOB \
     "((run.exit_code IS NULL OR run.exit_code = 2) AND coalesce(r.signal, 0) IN (9, 15))"
 
-    /* -- one history a shard ------------------------------------------------------------------- */
+/* -- one history a shard ------------------------------------------------------------------- */
 
-    static bool
-    fail(struct ypi_launch_outcome *out)
+static bool fail(struct ypi_launch_outcome *out)
 {
     fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
     out->broken = true;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { LOOKS = 3 };   /* that find a shard over before it is taken to be */
 #define PATIENCE 60.0 /* seconds for one command; without a controller each takes 4 */
 
 struct words {
@@ -120,7 +121,7 @@ static const char *take(const char *at, char *out, size_t size)
     return at + length + (at[length] == '|');
 }
 
-/* "3|RUNNING|n1|None" */
+/* "3|RUNNING|n1|0|None|" */
 static void take_line(struct ypi_launch *l, const char *line, bool *seen)
 {
     char number[16];
@@ -133,12 +134,18 @@ static void take_line(struct ypi_launch *l, const char *line, bool *seen)
     struct ypi_shard *s = &l->shards[shard];
     const enum ypi_shard_phase phase = phase_of(state);
     char node[sizeof s->node];
+    long long restarts = 0;
     line = take(line, node, sizeof node);
-    if (phase != YPI_SHARD_WAITS) /* else it has none, and the last one is worth telling */
+    if (*node != '\0') /* else it waits, and the last one is worth telling */
         snprintf(s->node, sizeof s->node, "%s", node);
+    line = take(line, number, sizeof number);
     take(line, s->reason, sizeof s->reason);
-    s->restarts += phase == YPI_SHARD_WAITS && s->phase == YPI_SHARD_RUNS;
-    s->phase = phase;
+    if (ypi_parse_i64(number, &restarts))
+        s->restarts = (int)restarts;
+    /* A job that is requeued is for a moment in the state of its end. */
+    s->looks = phase == YPI_SHARD_IS_OVER ? s->looks + 1 : 0;
+    if (phase != YPI_SHARD_IS_OVER || strcmp(state, "COMPLETED") == 0 || s->looks >= LOOKS)
+        s->phase = phase;
     snprintf(s->state, sizeof s->state, "%s", state);
     seen[shard] = true;
 }
@@ -162,7 +169,7 @@ bool ypi_queue_look(struct ypi_launch *l)
     add(&w, ypi_strdup("--array"));
     add(&w, ypi_strdup("--states=all"));
     add(&w, ypi_format("--jobs=%s", l->job));
-    add(&w, ypi_strdup("--format=%K|%T|%N|%r"));
+    add(&w, ypi_strdup("--Format=ArrayTaskID:|,State:|,NodeList:|,RestartCnt:|,Reason:|"));
     const bool answered = run(&w, log, &text) || is_forgotten(log);
     for (const char *line = text; line != NULL && *line != '\0';) {
         take_line(l, line, seen);
@@ -170,7 +177,7 @@ bool ypi_queue_look(struct ypi_launch *l)
         line += *line == '\n';
     }
     for (int i = 0; i < l->count && answered; i++)
-        if (!seen[i])
+        if (!seen[i] && ++l->shards[i].looks >= LOOKS)
             l->shards[i].phase = YPI_SHARD_IS_OVER;
     free(seen);
     free(text);

@@ -38,8 +38,9 @@ struct ypi_shard {
     int id_count;
     enum ypi_shard_phase phase;
     char state[32], node[64], reason[64]; /* as the queue says them; "": not yet seen */
-    int restarts;                         /* that were seen */
-    bool ended;                           /* the suite came to an end by itself, with `code` */
+    int restarts;
+    int looks;  /* in a row that found it over, or not at all */
+    bool ended; /* the suite came to an end by itself, with `code` */
     int code;
     int missing; /* cases without a result */
 };

@@ -54,7 +54,7 @@ static void why(char out[160], const struct ypi_shard *s)
     if (s->phase != YPI_SHARD_IS_OVER)
         snprintf(out, 160, "is %s still", s->state);
     else if (s->ended)
-        snprintf(out, 160, "ended with %d", s->code);
+        snprintf(out, 160, "ended with %d (%s)", s->code, s->state);
     else if (*s->state == '\0')
         snprintf(out, 160, "is not known to the queue");
     else

@@ -70,10 +70,10 @@ static void tell_restarts(struct watching *w, const int *before)
         if (s->restarts == before[i])
             continue;
         end_line(w);
-        fprintf(stderr,
-                "launch: shard %d of %d (job %s_%d) lost %s%s: it waits in the queue and goes on "
-                "where it stopped\n",
-                i + 1, l->count, l->job, i, *s->node != '\0' ? "node " : "its node", s->node);
+        fprintf(
+            stderr,
+            "launch: shard %d of %d (job %s_%d) was requeued%s%s: it goes on where it stopped\n",
+            i + 1, l->count, l->job, i, *s->node != '\0' ? ", last on node " : "", s->node);
     }
 }
 

@@ -228,7 +228,7 @@ class Cluster:
                     words = file.read().replace(b"\0", b" ").decode(errors="replace").strip()
             except OSError:
                 continue
-            if pid not in daemons and words != "":
+            if pid not in daemons and words != "" and not words.startswith("slurmctld:"):
                 found_ones.append((pid, words))
         return found_ones
 

@@ -1,0 +1,288 @@
+"""yieldpoint launch on two nodes of a Slurm cluster that this test starts and ends.
+
+    launch.py YIELDPOINT LAUNCHED"""
+
+import collections
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import slurm  # noqa: E402
+from program import ENVIRONMENT, Outcome, rows, run  # noqa: E402
+from tap import Tap  # noqa: E402
+
+OK, FAILED, INTERRUPTED, LOST, USAGE, UNSELECTED = range(6)
+HOLDS = [f"launched.c::holds[n={n}]" for n in range(1, 9)]
+ALL = sorted([*HOLDS, "launched.c::fails", "launched.c::counts[of=1]", "launched.c::counts[of=2]",
+              "launched.c::counts_twice"])
+
+
+class Place:
+    """A project in a directory of its own, whose suite can be held."""
+
+    def __init__(self, cluster, command, suite):
+        self.cluster, self.command, self.suite = cluster, command, suite
+        self.folder = tempfile.mkdtemp(prefix="yieldpoint-launch-")
+        self.history = os.path.join(self.folder, ".yieldpoint", "history.db")
+        with open(os.path.join(self.folder, "yieldpoint.ini"), "w", encoding="utf-8") as file:
+            file.write("[yieldpoint]\n")
+        self.environment = {**ENVIRONMENT, **cluster.environment, "LAUNCHED": self.folder,
+                            "YIELDPOINT_OPTIONS": f"--rootdir={self.folder}"}
+        self.process = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.release()
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.cluster.run("scancel", "--user=root", check=False)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self, *words):
+        self.err = open(os.path.join(self.folder, "err"), "w+", encoding="utf-8")
+        self.process = subprocess.Popen([self.command, "launch", *words], cwd=self.folder, env=self.environment, text=True,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.err)
+
+    def job_number(self):
+        found = re.search(r"^launch: job (\d+):", self.said(), re.M)
+        return found[1] if found else None
+
+    def said(self):
+        with open(self.err.name, encoding="utf-8") as file:
+            return file.read()
+
+    def end(self, timeout=120):
+        try:
+            out, _ = self.process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            out, _ = self.process.communicate()
+        self.err.close()
+        return Outcome(self.process.returncode, out, self.said())
+
+    def launch(self, *words):
+        self.start(*words)
+        return self.end()
+
+    def hold(self, *numbers):
+        for n in numbers:
+            with open(os.path.join(self.folder, f"hold-{n}"), "w", encoding="utf-8"):
+                pass
+
+    def release(self):
+        for name in os.listdir(self.folder):
+            if name.startswith("hold-"):
+                os.unlink(os.path.join(self.folder, name))
+
+    def begun(self):
+        """How often the body of each case was begun."""
+        path = os.path.join(self.folder, "begun")
+        if not os.path.exists(path):
+            return collections.Counter()
+        with open(path, encoding="utf-8") as file:
+            return collections.Counter(int(line) for line in file if line.strip())
+
+    def wait_begun(self, *numbers, times=1):
+        slurm.until(lambda: all(self.begun()[n] >= times for n in numbers), 60, f"cases {numbers} begin\n{self.said()}")
+
+    def shard_of(self, n):
+        """The place in the array of the shard that has this case."""
+        base = os.path.join(self.folder, ".yieldpoint")
+        folder = next(os.path.join(base, name) for name in os.listdir(base) if name.startswith("launch-"))
+        for name in os.listdir(folder):
+            if name.endswith(".ids"):
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    if HOLDS[n - 1] in file.read().split("\n"):
+                        return int(re.search(r"\d+", name)[0])
+        raise LookupError(n)
+
+    def results(self):
+        """Each case with its results in the project's history."""
+        found = collections.defaultdict(list)
+        for row in rows(self.history, "SELECT case_id, outcome FROM result WHERE attempt = 0 ORDER BY rowid"):
+            found[row["case_id"]].append(row["outcome"])
+        return dict(found)
+
+    def node_of(self, shard):
+        return self.cluster.run("squeue", "-h", "-r", "-j", self.job_number(), "-o", "%K %N").split(f"{shard} n")[1][:1]
+
+    def kept(self):
+        base = os.path.join(self.folder, ".yieldpoint")
+        return [name for name in os.listdir(base) if name.startswith("launch-")]
+
+
+def complete(tap, place, name, ids=tuple(ALL)):
+    found = place.results()
+    tap.equal(sorted(found), sorted(ids), f"{name}: the history has each case")
+    tap.equal({i: r for i, r in found.items() if len(r) != 1}, {}, f"{name}: none twice")
+
+
+def array(tap, place):
+    done = place.launch("--slurm", "--nodes=2", "--shards", "3", "--keep", place.suite)
+    tap.check(done.code == FAILED and "FAILED launched.c::fails - as it should\n" in done.out and
+              re.search(r"^=+ 1 failed, 11 passed in [\d.]+s =+$", done.out, re.M), "a job array: the end is that of a run", done)
+    complete(tap, place, "a job array")
+    tap.equal(set(place.begun().values()), {1}, "a job array: each case was run once")
+    folder = os.path.join(place.folder, ".yieldpoint", place.kept()[0])
+    hosts = {re.search(r"on (n\d)", open(os.path.join(folder, f"shard-{i}.log")).read())[1] for i in range(3)}
+    tap.equal(hosts, {"n1", "n2"}, "a job array: on both nodes")
+    again = run(place.command, "history", "import", *(os.path.join(folder, f"shard-{i}.0.db") for i in range(3)),
+                cwd=place.folder, env=place.environment)
+    tap.check(again.code == OK and again.out.count("0 results new") == 3, "a job array: merged again, nothing is new", again)
+    complete(tap, place, "merged again")
+    last = run(place.command, "show", "launched.c::fails", cwd=place.folder, env=place.environment)
+    tap.check(last.code == OK and "as it should" in last.out, "and show knows the failure", last)
+    few = place.launch("--nodes=2", place.suite, "-k", "holds", "--speed=off", "launched.c")
+    tap.check(few.code == OK and " 8 passed in " in few.out and len(place.kept()) == 1,
+              "the suite's own options and files select; a green launch leaves no folder", few)
+    none = place.launch("--nodes=2", place.suite, "-k", "nothing_has_this_name")
+    tap.check(none.code == UNSELECTED and "no case selected" in none.err, "no case is selected", none)
+
+
+def requeued(tap, place):
+    place.hold(3)
+    place.start("--nodes=2", place.suite)
+    place.wait_begun(3)
+    job = f"{place.job_number()}_{place.shard_of(3)}"
+    before = place.begun()
+    place.cluster.run("scontrol", "requeue", job)
+    slurm.until(lambda: "PENDING" in place.cluster.run("squeue", "-h", "-r", "-j", job, "-o", "%T"), 30, "it is queued again")
+    place.release()
+    place.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
+    done = place.end()
+    tap.check(done.code == FAILED and " 1 failed, 11 passed in " in done.out and "goes on where it stopped" in done.err,
+              "a requeued job: goes on", done)
+    complete(tap, place, "a requeued job")
+    twice = {n for n, times in place.begun().items() if times > 1}
+    tap.check(twice == {3} and before[3] == 1, "a requeued job: what had a result was not run again", place.begun())
+
+
+def relation_requeued(tap, place):
+    """Stopped between the cases that a relation reads: both are run again beside it."""
+    place.hold(22)
+    place.start("--nodes=1", place.suite, "-k", "counts")
+    place.wait_begun(22)
+    job = f"{place.job_number()}_0"
+    place.cluster.run("scontrol", "requeue", job)
+    slurm.until(lambda: "PENDING" in place.cluster.run("squeue", "-h", "-r", "-j", job, "-o", "%T"), 30, "it is queued again")
+    place.release()
+    place.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
+    done = place.end()
+    tap.check(done.code == OK and " 3 passed in " in done.out, "a requeued relation: is judged", done)
+    complete(tap, place, "a requeued relation", [i for i in ALL if "counts" in i])
+
+
+def cancelled(tap, place):
+    place.hold(5)
+    place.start("--nodes=2", place.suite)
+    place.wait_begun(5)
+    shard = place.shard_of(5)
+    place.cluster.run("scancel", f"{place.job_number()}_{shard}")
+    done = place.end()
+    lost = re.search(rf"^LOST shard {shard + 1} of 2 \(job {place.job_number()}_{shard}, node n\d\) was cancelled: (\d+) of (\d+) "
+                     r"cases not run; see (.*)$", done.out, re.M)
+    tap.check(done.code == LOST and lost is not None and os.path.exists(lost[3]), "a cancelled job: said by name", done)
+    missing = set(re.findall(r"^NOT RUN (\S+) - shard", done.out, re.M))
+    tap.check(HOLDS[4] in missing and lost is not None and len(missing) == int(lost[1]), "a cancelled job: so are its cases", done)
+    complete(tap, place, "a cancelled job", set(ALL) - missing)
+
+
+def drained(tap, place):
+    place.hold(1, 2, 3, 4, 5, 6, 7, 8)
+    place.start("--nodes=2", "--shards=4", place.suite)
+    slurm.until(lambda: sum(place.begun().values()) >= 2, 60, "both nodes work")
+    place.cluster.run("scontrol", "update", "NodeName=n2", "State=DRAIN", "Reason=tried")
+    place.release()
+    done = place.end()
+    state = place.cluster.run("sinfo", "-h", "-N", "-n", "n2", "-o", "%T").strip()
+    place.cluster.run("scontrol", "update", "NodeName=n2", "State=RESUME")
+    tap.check(done.code == FAILED and " 1 failed, 11 passed in " in done.out and state == "drained", "a drained node: nothing is lost",
+              f"{state}\n{done}")
+    complete(tap, place, "a drained node")
+    tap.equal(set(place.begun().values()), {1}, "a drained node: each case was run once")
+
+
+def lost_node(tap, place):
+    """Nobody tells the shard's process that the queue has given its node up: it goes on beside the one that takes its
+    place."""
+    place.hold(7)
+    place.start("--nodes=2", place.suite)
+    place.wait_begun(7)
+    shard = place.shard_of(7)
+    node = "n" + place.node_of(shard)
+    place.cluster.kill(node)
+    for pid, words in place.cluster.left():
+        if words.startswith(f"slurmstepd: [{place.job_number()}"):
+            os.kill(pid, signal.SIGKILL)
+    place.cluster.run("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=tried")
+    slurm.until(lambda: "was requeued" in place.said(), 30, "the launch sees it")
+    place.cluster.run("scontrol", "update", f"JobId={place.job_number()}_{shard}", "StartTime=now", check=False)
+    place.wait_begun(7, times=2)
+    place.release()
+    done = place.end()
+    place.cluster.start_node(node)
+    tap.check(done.code == FAILED and " 1 failed, 11 passed in " in done.out, "a lost node: another takes its shard", done)
+    complete(tap, place, "a lost node")
+
+
+def interrupted(tap, place):
+    place.hold(1, 2, 3, 4, 5, 6, 7, 8)
+    place.start("--nodes=2", place.suite, "-k", "holds or fails")
+    slurm.until(lambda: sum(n <= 8 for n in place.begun()) >= 2, 60, "both nodes work")
+    place.process.send_signal(signal.SIGINT)
+    done = place.end()
+    tap.check(done.code == INTERRUPTED and "cancelling job" in done.err and "interrupted in " in done.out,
+              "Ctrl-C: cancels and says so", done)
+    left = place.cluster.run("squeue", "-h", "-j", place.job_number())
+    slurm.until(lambda: not place.cluster.left(), 10, "no process is left")
+    tap.equal(left, "", "Ctrl-C: leaves no job")
+    counts = re.search(r"(\d+) not run", done.out)
+    tap.equal(len(place.results()), 9 - int(counts[1] if counts else 0), "Ctrl-C: what was done is in the history")
+    tap.check(not [r for r in place.results().values() if r not in (["passed"], ["failed"])] and HOLDS[0] not in place.results(),
+              "Ctrl-C: a case that it ended has no result", place.results())
+
+
+def wrong(tap, place):
+    refused = place.launch("--partition=nowhere", place.suite)
+    tap.check(refused.code == LOST and "invalid partition" in refused.err and not os.path.isdir(place.history) and
+              place.kept() == [], "a partition that is not there: Slurm's reason, nothing is left", refused)
+    copy = os.path.join(place.folder, "suite")
+    shutil.copy(place.suite, copy)
+    place.cluster.run("scontrol", "update", "NodeName=n1,n2", "State=DRAIN", "Reason=tried")
+    place.start("--nodes=2", copy)
+    slurm.until(place.job_number, 30, "it is submitted")
+    os.unlink(copy)
+    place.cluster.run("scontrol", "update", "NodeName=n1,n2", "State=RESUME")
+    done = place.end()
+    tap.check(done.code == LOST and done.out.count("ended with 127 (FAILED)") == 2 and "12 not run in" in done.out and
+              "not found" in done.out, "a suite that does not start: the end of what the job printed", done)
+    usage = place.launch(copy)
+    tap.check(usage.code == USAGE and "no suite can be run there" in usage.err, "a suite that is not there", usage)
+
+
+def main(command, suite):
+    tap = Tap()
+    reason = slurm.missing()
+    if reason:
+        tap.skip("yieldpoint launch on Slurm", reason)
+        tap.done()
+    began = time.monotonic()
+    with slurm.Cluster(nodes=2) as cluster:
+        for check in (array, requeued, relation_requeued, cancelled, drained, lost_node, interrupted, wrong):
+            with Place(cluster, command, suite) as place:
+                tap.run(check.__name__, check, tap, place)
+            slurm.until(lambda: "idle idle" == " ".join(cluster.run("sinfo", "-h", "-N", "-o", "%T").split()), 60, "idle again")
+            print(f"# {check.__name__}: {time.monotonic() - began:.0f} s", flush=True)
+    tap.done()
+
+
+main(*map(os.path.abspath, sys.argv[1:]))
