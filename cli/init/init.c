@@ -51,7 +51,7 @@ static const struct build {
                "setup = cmake -S {source}/@FOLDER@ -B {build} -DCMAKE_BUILD_TYPE=Release\n"
                "build = cmake --build {build}\n"
                "suites = perf-suite\n",
-               "cmake",
+               "cmake make",
                NULL},
     [MAKE] = {"make",
               {"Makefile", "GNUmakefile", "makefile"},

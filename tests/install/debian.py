@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from tap import Tap  # noqa: E402
 
 RELEASE, CANNOT = "bookworm", 125
-EXAMPLES = "/usr/share/doc/yieldpoint-doc/examples"
+EXAMPLES = "/usr/share/doc/yieldpoint/examples"
 PACKAGED = f"""set -e
 apt-get update -qq
 apt-get install -qq -y --no-install-recommends /with/*.deb gcc g++ libc6-dev meson pkg-config cmake make </dev/null >/dev/null
@@ -49,7 +49,7 @@ rm -rf /yieldpoint/.git
 mkdir ~/from && cd ~/from
 tar xf /with/yieldpoint-*.tar.gz
 cd yieldpoint-*
-meson setup build -Dtests=false -Dmodels=disabled -Doptimization=0 >/dev/null
+meson setup build -Dtests=false -Dmodels=disabled -Doptimization=0 --libdir=lib
 ninja -C build >/dev/null
 build/cli/yieldpoint --version
 meson install -C build >/dev/null

@@ -24,7 +24,8 @@ install_all() {
     apt-get install -y --no-install-recommends ca-certificates git ${PACKAGES:-}
     git clone -q --depth 1 --branch "$YIELDPOINT_VERSION" "$YIELDPOINT_SOURCE" "$tmp/yieldpoint"
     "$tmp/yieldpoint/ci/setup" --for build
-    meson setup "$tmp/yieldpoint/build" "$tmp/yieldpoint" -Dtests=false -Dsuites=false -Dmodels=disabled
+    meson setup "$tmp/yieldpoint/build" "$tmp/yieldpoint" -Dtests=false -Dsuites=false -Dmodels=disabled \
+        --libdir=lib # where Debian's pkg-config looks
     meson install -C "$tmp/yieldpoint/build"
     yieldpoint --version
 }
