@@ -6,6 +6,7 @@ usage: outside.py SOURCE_ROOT BUILD_DIRECTORY
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from tap import Tap  # noqa: E402
 
 # Built without the optimisation that takes long to compile.
 QUICK = ["-Doptimization=0", "-Dcuda=disabled"]
+SUBPROJECT = ["-Dyieldpoint:optimization=0", "-Dyieldpoint:cuda=disabled"]
 TEST = """#include <yieldpoint/yieldpoint.h>
 YP_TEST({name}, {name}, .axes = YP_AXES(yp_axis_string("word", "a", "b")))
 {{
@@ -208,22 +210,50 @@ suite = executable('suite', 'own.c', dependencies: yieldpoint, install: true)
 test('suite', suite, args: ['--tap', '--speed=record'], protocol: 'tap')
 """
 FORMS = ["fallback: ['yieldpoint', 'yieldpoint_dep']", "fallback: 'yieldpoint'", "allow_fallback: true"]
+FINDS = """project('finds', 'c', default_options: ['c_std=gnu17'])
+assert(dependency('yieldpoint-heap').found() and find_program('yieldpoint').found())
+"""
 
 
-def check_subproject(tap, folder):
+def wrap_of(root, source):
+    """The wrap file of docs/outside.md, which fetches a repository of these sources."""
+    with open(os.path.join(root, "docs", "outside.md"), encoding="utf-8") as page:
+        text = re.search(r"^```ini\n(\[wrap-git\].*?)^```$", page.read(), re.M | re.S).group(1)
+    commit = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "-m", "sources"]
+    for words in (["git", "init", "-q", "-b", "main"], ["git", "add", "-A"], commit):
+        subprocess.run(words, cwd=source, check=True)
+    return text.replace("URL", "file://" + source)
+
+
+def check_wrapped(tap, folder, wrap):
+    """The names that the wrap file provides: nothing else says that Yieldpoint is a subproject."""
+    parent = Project(tap, os.path.join(folder, "finds"))
+    write(os.path.join(parent.source, "meson.build"), FINDS)
+    write(os.path.join(parent.source, "subprojects", "yieldpoint.wrap"), wrap)
+    parent.setup("wrap: the heap's library and the command are found", *SUBPROJECT, "-Dyieldpoint:command=true")
+
+
+def check_subproject(tap, root, folder):
     parent = Project(tap, os.path.join(folder, "parent"))
     write(os.path.join(parent.source, "own.c"), TEST.format(name="own"))
     os.makedirs(os.path.join(parent.source, "subprojects"))
     os.rename(os.path.join(folder, "yieldpoint"), os.path.join(parent.source, "subprojects", "yieldpoint"))
     for form in reversed(FORMS):
         write(os.path.join(parent.source, "meson.build"), PARENT.format(words=form))
-        if not parent.setup(form, "-Dyieldpoint:optimization=0", "-Dyieldpoint:cuda=disabled"):
+        if not parent.setup(form, *SUBPROJECT):
             return
         tap.equal([t["name"] for t in parent.told("--tests") + parent.told("--benchmarks")], ["suite"],
                   f"{form}: the parent's own test is the only one")
         tap.equal(sorted(t["name"] for t in parent.told("--targets") if t["type"] not in ("static library", "custom")), ["suite"],
                   f"{form}: and its own program")
-    if not parent.build("the parent"):
+    # From here on a wrap file brings it.
+    source = os.path.join(folder, "wrapped")
+    os.rename(os.path.join(parent.source, "subprojects", "yieldpoint"), source)
+    wrap = wrap_of(root, source)
+    tap.run("wrap", check_wrapped, tap, folder, wrap)
+    write(os.path.join(parent.source, "subprojects", "yieldpoint.wrap"), wrap)
+    write(os.path.join(parent.source, "meson.build"), PARENT.format(words="required: true"))
+    if not parent.setup("a wrap file", *SUBPROJECT) or not parent.build("the parent, by a wrap file"):
         return
     parent.did("the parent's test passes", "meson", "test", "-C", parent.out)
 
@@ -256,7 +286,7 @@ def main(root, build):
         tap.check(static.ok, "the build installs", static.done.stderr)
         tap.run("libraries, static", check_libraries, tap, "static", static, folder)
         tap.run("FetchContent", check_fetched, tap, folder)
-        tap.run("subproject", check_subproject, tap, folder)
+        tap.run("subproject", check_subproject, tap, root, folder)
     tap.done()
 
 
