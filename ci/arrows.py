@@ -12,7 +12,7 @@ import os
 import re
 import sys
 
-VOCABULARY = ["harness/vocabulary", "device", "base"]  # of every step of a run
+VOCABULARY = ["harness/vocabulary", "device", "ranks", "base"]  # of every step of a run
 ENDS = ["harness/message", "harness/stack", *VOCABULARY]  # of the runner and of a case's process
 # room: what its files may include beside their own room and the public headers. A name that ends in .h
 # is that header alone, a * any one folder.
@@ -21,6 +21,7 @@ ARROWS = {
     "base": [],
     "device": ["base", "device/cuda/cuda_plugin.h"],
     "device/cuda": ["device", "base"],
+    "ranks": ["base"],
     "harness/vocabulary": ["device", "base"],
     "harness/message": VOCABULARY,
     "harness/stack": VOCABULARY,
@@ -48,15 +49,15 @@ ARROWS = {
     "models/nn": ["device", "base"],
     "models/data": ["device", "base"],
     "models/metrics": ["device", "base"],
-    "models/train": ["models/nn", "models/data", "models/metrics", "device", "base"],
-    "suites": ["models", "synth", "base"],
+    "models/train": ["models/nn", "models/data", "models/metrics", "device", "ranks", "base"],
+    "suites": ["models", "synth", "ranks", "base"],
     "cli": ["machine/machine.h", "reports/reports.h", "gate/gate.h", "launch/launch.h", "synth/command/command.h",
             "models/*/command/command.h", "base"],
     "examples": [],
     "tests": [""],
 }
 # A workload of models/ that is not named above: no other workload.
-WORKLOAD = ["models/nn", "models/data", "models/metrics", "models/train", "device", "device/cuda", "base"]
+WORKLOAD = ["models/nn", "models/data", "models/metrics", "models/train", "device", "device/cuda", "ranks", "base"]
 ARROWS["models/refiner/command"] = ["models/refiner", "synth/cube/cube.h", *WORKLOAD]
 SOURCES = (".c", ".h", ".cu", ".cuh", ".cpp", ".inc")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.M)

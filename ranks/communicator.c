@@ -1,0 +1,263 @@
+#include "ranks/communicator.h"
+
+#include "base/heap/heap.h"
+#include "base/text/text.h"
+#include "ranks/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64 };
+
+struct ypk_communicator {
+    const struct ypk_engine *engine; /* NULL: one rank */
+    void *state;
+    struct ypk_place place;
+    uint64_t calls;
+    enum yp_status broken; /* YP_OK: it is not */
+    char *why;
+};
+
+const char *ypk_call_text(const struct ypk_call *call)
+{
+    static const char *const kinds[] = {"barrier", "broadcast", "all-gather", "all-reduce",
+                                        "reduce-scatter"};
+    static const char *const types[] = {"float", "double", "int64"};
+    static const char *const ops[] = {"sum", "max", "min"};
+    static _Thread_local char text[128];
+    size_t used = (size_t)snprintf(text, sizeof text, "%s", kinds[call->kind]);
+    if (call->kind != YPK_BARRIER)
+        used += (size_t)snprintf(text + used, sizeof text - used, " of %zu bytes", call->bytes);
+    if (call->kind == YPK_BROADCAST)
+        used += (size_t)snprintf(text + used, sizeof text - used, " from rank %d", call->root);
+    if (call->kind == YPK_ALL_REDUCE || call->kind == YPK_REDUCE_SCATTER)
+        used += (size_t)snprintf(text + used, sizeof text - used, ", %s of %s", ops[call->op],
+                                 types[call->type]);
+    snprintf(text + used, sizeof text - used, " (call %llu)", (unsigned long long)call->number);
+    return text;
+}
+
+enum yp_status ypk_join(struct ypk_communicator **out, const struct ypk_place *place,
+                        const char *directory, double seconds)
+{
+    YPI_HEAP_OWN;
+    *out = NULL;
+    if (ypk_place_check(place) != YP_OK)
+        return yp_last_status();
+    if (!(seconds > 0))
+        return yp_set_error(YP_INVALID, "ypk_join: a limit of %g s: must be above 0", seconds);
+    struct ypk_communicator *c = ypi_calloc(1, sizeof *c);
+    c->place = *place;
+    if (place->size == 1) {
+        c->place.local_rank = c->place.node = 0;
+        c->place.local_size = 1;
+        *out = c;
+        return YP_OK;
+    }
+    c->engine =
+        &ypk_mpi_engine != NULL && ypk_mpi_engine.present() ? &ypk_mpi_engine : &ypk_socket_engine;
+    const enum yp_status status = c->engine->join(&c->state, &c->place, directory, seconds);
+    if (status != YP_OK) {
+        free(c);
+        return status;
+    }
+    *out = c;
+    return YP_OK;
+}
+
+void ypk_leave(struct ypk_communicator *c)
+{
+    YPI_HEAP_OWN;
+    if (c == NULL)
+        return;
+    if (c->engine != NULL)
+        c->engine->leave(c->state);
+    free(c->why);
+    free(c);
+}
+
+int ypk_rank(const struct ypk_communicator *c)
+{
+    return c == NULL ? 0 : c->place.rank;
+}
+
+int ypk_size(const struct ypk_communicator *c)
+{
+    return c == NULL ? 1 : c->place.size;
+}
+
+struct ypk_place ypk_place_of(const struct ypk_communicator *c)
+{
+    return c == NULL ? (struct ypk_place){.size = 1, .local_size = 1} : c->place;
+}
+
+static bool alone(const struct ypk_communicator *c)
+{
+    return c == NULL || c->engine == NULL;
+}
+
+const char *ypk_engine_of(const struct ypk_communicator *c)
+{
+    return alone(c) ? "none" : c->engine->name;
+}
+
+void *ypk_native(const struct ypk_communicator *c)
+{
+    return alone(c) || c->engine->native == NULL ? NULL : c->engine->native(c->state);
+}
+
+void ypk_set_limit(struct ypk_communicator *c, double seconds)
+{
+    if (!alone(c) && seconds > 0)
+        c->engine->set_limit(c->state, seconds);
+}
+
+/* Keeps the first error; gives it again later. */
+static enum yp_status keep(struct ypk_communicator *c, enum yp_status status)
+{
+    if (status != YP_OK && c->broken == YP_OK) {
+        c->broken = status;
+        c->why = ypi_strdup(yp_last_error());
+    }
+    return status;
+}
+
+static enum yp_status broken(const struct ypk_communicator *c)
+{
+    return c->broken == YP_OK ? YP_OK : yp_set_error(c->broken, "%s", c->why);
+}
+
+static enum yp_status collective(struct ypk_communicator *c, struct ypk_call call)
+{
+    if (broken(c) != YP_OK)
+        return c->broken;
+    YPI_HEAP_OWN;
+    call.number = ++c->calls;
+    return keep(c, c->engine->collective(c->state, &call));
+}
+
+enum yp_status ypk_barrier(struct ypk_communicator *c)
+{
+    return alone(c) ? YP_OK : collective(c, (struct ypk_call){.kind = YPK_BARRIER});
+}
+
+static enum yp_status no_rank(const struct ypk_communicator *c, const char *what, int rank)
+{
+    return yp_set_error(YP_INVALID, "%s rank %d: the ranks are 0 to %d", what, rank,
+                        ypk_size(c) - 1);
+}
+
+enum yp_status ypk_broadcast(struct ypk_communicator *c, void *data, size_t bytes, int root)
+{
+    if (root < 0 || root >= ypk_size(c))
+        return no_rank(c, "broadcast from", root);
+    return alone(c) ? YP_OK
+                    : collective(c, (struct ypk_call){.kind = YPK_BROADCAST,
+                                                      .bytes = bytes,
+                                                      .root = root,
+                                                      .in = data,
+                                                      .out = data});
+}
+
+enum yp_status ypk_all_gather(struct ypk_communicator *c, const void *mine, size_t bytes, void *all)
+{
+    if (alone(c)) {
+        if (mine != all && bytes > 0)
+            memcpy(all, mine, bytes);
+        return YP_OK;
+    }
+    return collective(
+        c, (struct ypk_call){.kind = YPK_ALL_GATHER, .bytes = bytes, .in = mine, .out = all});
+}
+
+enum yp_status ypk_all_reduce(struct ypk_communicator *c, void *data, size_t count,
+                              enum ypk_type type, enum ypk_op op)
+{
+    return alone(c) ? YP_OK
+                    : collective(c, (struct ypk_call){.kind = YPK_ALL_REDUCE,
+                                                      .bytes = count * ypk_type_size(type),
+                                                      .type = type,
+                                                      .op = op,
+                                                      .in = data,
+                                                      .out = data});
+}
+
+enum yp_status ypk_reduce_scatter(struct ypk_communicator *c, const void *data, size_t count,
+                                  void *mine, enum ypk_type type, enum ypk_op op)
+{
+    const size_t bytes = count * ypk_type_size(type);
+    if (alone(c)) {
+        if (bytes > 0)
+            memcpy(mine, data, bytes);
+        return YP_OK;
+    }
+    return collective(c, (struct ypk_call){.kind = YPK_REDUCE_SCATTER,
+                                           .bytes = bytes,
+                                           .type = type,
+                                           .op = op,
+                                           .in = data,
+                                           .out = mine});
+}
+
+enum yp_status ypk_exchange(struct ypk_communicator *c, const void *out, size_t out_bytes, int to,
+                            void *in, size_t in_bytes, int from)
+{
+    if (to < 0 || to >= ypk_size(c) || to == ypk_rank(c))
+        return no_rank(c, "message of this rank to", to);
+    if (from < 0 || from >= ypk_size(c) || from == ypk_rank(c))
+        return no_rank(c, "message to this rank from", from);
+    if (broken(c) != YP_OK)
+        return c->broken;
+    YPI_HEAP_OWN;
+    return keep(c, c->engine->exchange(c->state, out, out_bytes, to, in, in_bytes, from));
+}
+
+enum yp_status ypk_send(struct ypk_communicator *c, const void *data, size_t bytes, int to)
+{
+    if (to < 0 || to >= ypk_size(c) || to == ypk_rank(c))
+        return no_rank(c, "message of this rank to", to);
+    if (broken(c) != YP_OK)
+        return c->broken;
+    YPI_HEAP_OWN;
+    return keep(c, c->engine->exchange(c->state, data, bytes, to, NULL, 0, -1));
+}
+
+enum yp_status ypk_receive(struct ypk_communicator *c, void *data, size_t bytes, int from)
+{
+    if (from < 0 || from >= ypk_size(c) || from == ypk_rank(c))
+        return no_rank(c, "message to this rank from", from);
+    if (broken(c) != YP_OK)
+        return c->broken;
+    YPI_HEAP_OWN;
+    return keep(c, c->engine->exchange(c->state, NULL, 0, -1, data, bytes, from));
+}
+
+void *ypk_allocate(struct ypk_communicator *c, size_t bytes)
+{
+    YPI_HEAP_OWN;
+    if (!alone(c) && c->engine->allocate != NULL) {
+        if (broken(c) != YP_OK)
+            return NULL;
+        void *memory = c->engine->allocate(c->state, bytes);
+        if (memory == NULL)
+            keep(c, yp_last_status());
+        return memory;
+    }
+    const size_t size = (bytes / ALIGNMENT + 1) * ALIGNMENT;
+    void *memory = size < bytes ? NULL : aligned_alloc(ALIGNMENT, size);
+    if (memory == NULL) {
+        yp_set_error(YP_OUT_OF_MEMORY, "out of memory: %zu bytes for the ranks' data", bytes);
+        return NULL;
+    }
+    return memset(memory, 0, size);
+}
+
+enum yp_status ypk_free(struct ypk_communicator *c, void *memory)
+{
+    YPI_HEAP_OWN;
+    if (!alone(c) && c->engine->release != NULL)
+        return keep(c, c->engine->release(c->state, memory));
+    free(memory);
+    return YP_OK;
+}

@@ -1,0 +1,50 @@
+/* What carries the data among ranks: the functions of an engine. communicator.c has checked the
+ * arguments, numbers the calls and keeps the first error; with one rank it calls no engine. */
+#pragma once
+
+#include "ranks/communicator.h"
+
+enum ypk_kind { YPK_BARRIER, YPK_BROADCAST, YPK_ALL_GATHER, YPK_ALL_REDUCE, YPK_REDUCE_SCATTER };
+
+/* One collective operation, as all ranks must call it. */
+struct ypk_call {
+    enum ypk_kind kind;
+    uint64_t number; /* of this call, 1 for the communicator's first */
+    size_t bytes;    /* of `out`; of an all-gather: of one rank */
+    int root;
+    enum ypk_type type;
+    enum ypk_op op;
+    const void *in; /* a barrier has none; a reduce-scatter: size times `bytes` */
+    void *out;      /* broadcast and all-reduce: the same memory as `in` */
+};
+
+struct ypk_engine {
+    const char *name;
+    /* False: this process cannot use it, and another engine may. NULL: always. */
+    bool (*present)(void);
+    /* Fills in the place. On an error nothing is left. */
+    enum yp_status (*join)(void **state, struct ypk_place *place, const char *directory,
+                           double seconds);
+    void (*leave)(void *state);
+    void (*set_limit)(void *state, double seconds);
+    enum yp_status (*collective)(void *state, const struct ypk_call *call);
+    /* Either half may have 0 bytes and the rank -1: there is none. */
+    enum yp_status (*exchange)(void *state, const void *out, size_t out_bytes, int to, void *in,
+                               size_t in_bytes, int from);
+    /* NULL: plain memory. */
+    void *(*allocate)(void *state, size_t bytes);
+    enum yp_status (*release)(void *state, void *memory);
+    void *(*native)(void *state);
+};
+
+extern const struct ypk_engine ypk_socket_engine;
+
+/* Of the library yieldpoint-mpi: NULL where the program is not linked to it. */
+extern const struct ypk_engine ypk_mpi_engine __attribute__((weak, visibility("default")));
+
+/* "all-reduce of 64 bytes (call 7)". Static memory of the thread. */
+const char *ypk_call_text(const struct ypk_call *call);
+
+/* to[i] = to[i] op from[i]. */
+void ypk_combine(void *restrict to, const void *restrict from, size_t count, enum ypk_type type,
+                 enum ypk_op op);

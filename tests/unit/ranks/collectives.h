@@ -1,0 +1,185 @@
+/* All collective operations and messages, compared to the bit with what one process computes. For
+ * any engine: `YPK_TRY` fails with what is wrong. */
+#pragma once
+
+#include "ranks/communicator.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Values of rank `rank` whose sum depends on the order. */
+static inline double element(int rank, size_t i, int salt)
+{
+    const uint64_t bits = ((uint64_t)rank * 7919 + i * 104729 + (uint64_t)salt * 31) % 100003;
+    return ((double)bits - 50000) * ldexp(1.0 / 3, (int)(bits % 40) - 20);
+}
+
+static inline void fill(void *data, size_t count, enum ypk_type type, int rank, int salt)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (type == YPK_FLOAT)
+            ((float *)data)[i] = (float)element(rank, i, salt);
+        else if (type == YPK_DOUBLE)
+            ((double *)data)[i] = element(rank, i, salt);
+        else
+            ((int64_t *)data)[i] = (int64_t)(element(rank, i, salt) * 1000);
+    }
+}
+
+#define COMBINED(type) \
+    do { \
+        type *a = to; \
+        const type *b = from; \
+        for (size_t i = 0; i < count; i++) \
+            a[i] = op == YPK_SUM   ? a[i] + b[i] \
+                   : op == YPK_MAX ? (a[i] > b[i] ? a[i] : b[i]) \
+                                   : (a[i] < b[i] ? a[i] : b[i]); \
+    } while (0)
+
+static inline void plain_combine(void *to, const void *from, size_t count, enum ypk_type type,
+                                 enum ypk_op op)
+{
+    if (type == YPK_FLOAT)
+        COMBINED(float);
+    else if (type == YPK_DOUBLE)
+        COMBINED(double);
+    else
+        COMBINED(int64_t);
+}
+
+/* The combined data of all ranks, by one process in the order of ranks. The caller frees. */
+static inline void *plain_reduced(size_t count, enum ypk_type type, enum ypk_op op, int size,
+                                  int salt)
+{
+    void *sum = malloc(count * sizeof(double) + 1);
+    void *next = malloc(count * sizeof(double) + 1);
+    fill(sum, count, type, 0, salt);
+    for (int rank = 1; rank < size; rank++) {
+        fill(next, count, type, rank, salt);
+        plain_combine(sum, next, count, type, op);
+    }
+    free(next);
+    return sum;
+}
+
+#define CHECK(condition, ...) \
+    do { \
+        if (!(condition)) \
+            return yp_set_error(YP_DEVICE_FAULT, __VA_ARGS__); \
+    } while (0)
+#define YPK_TRY(call) \
+    do { \
+        if ((call) != YP_OK) \
+            return yp_last_status(); \
+    } while (0)
+
+static inline enum yp_status try_reductions(struct ypk_communicator *c, size_t count, bool shared)
+{
+    const int size = ypk_size(c);
+    const int rank = ypk_rank(c);
+    for (int type = YPK_FLOAT; type <= YPK_INT64; type++) {
+        for (int op = YPK_SUM; op <= YPK_MIN; op++) {
+            const size_t bytes = ypk_type_size((enum ypk_type)type) * count;
+            const size_t each = count / (size_t)size;
+            char *data = shared ? ypk_allocate(c, bytes) : malloc(bytes + 1);
+            char *part = malloc(bytes + 1);
+            void *want = plain_reduced(count, (enum ypk_type)type, (enum ypk_op)op, size, type);
+            CHECK(data != NULL, "no memory: %s", yp_last_error());
+            fill(data, count, (enum ypk_type)type, rank, type);
+            YPK_TRY(ypk_reduce_scatter(c, data, each, part, (enum ypk_type)type, (enum ypk_op)op));
+            const size_t part_bytes = each * ypk_type_size((enum ypk_type)type);
+            CHECK(memcmp(part, (char *)want + (size_t)rank * part_bytes, part_bytes) == 0,
+                  "reduce-scatter of %zu elements, type %d, op %d", count, type, op);
+            YPK_TRY(ypk_all_reduce(c, data, count, (enum ypk_type)type, (enum ypk_op)op));
+            CHECK(memcmp(data, want, bytes) == 0, "all-reduce of %zu elements, type %d, op %d",
+                  count, type, op);
+            free(want);
+            free(part);
+            if (shared)
+                YPK_TRY(ypk_free(c, data));
+            else
+                free(data);
+        }
+    }
+    return YP_OK;
+}
+
+static inline enum yp_status try_gather(struct ypk_communicator *c, size_t bytes, bool in_place)
+{
+    const size_t size = (size_t)ypk_size(c);
+    const size_t rank = (size_t)ypk_rank(c);
+    unsigned char *all = calloc(size + 1, bytes + 1);
+    unsigned char *mine = in_place ? all + rank * bytes : calloc(1, bytes + 1);
+    for (size_t i = 0; i < bytes; i++)
+        mine[i] = (unsigned char)(rank * 37 + i);
+    YPK_TRY(ypk_all_gather(c, mine, bytes, all));
+    for (size_t r = 0; r < size; r++)
+        for (size_t i = 0; i < bytes; i++)
+            CHECK(all[r * bytes + i] == (unsigned char)(r * 37 + i),
+                  "all-gather of %zu bytes: byte %zu of rank %zu", bytes, i, r);
+    if (!in_place)
+        free(mine);
+    free(all);
+    return YP_OK;
+}
+
+static inline enum yp_status try_broadcast(struct ypk_communicator *c, size_t bytes)
+{
+    unsigned char *data = malloc(bytes + 1);
+    for (int root = 0; root < ypk_size(c); root++) {
+        for (size_t i = 0; i < bytes; i++)
+            data[i] = ypk_rank(c) == root ? (unsigned char)(i * 3 + (size_t)root) : 0;
+        YPK_TRY(ypk_broadcast(c, data, bytes, root));
+        for (size_t i = 0; i < bytes; i++)
+            CHECK(data[i] == (unsigned char)(i * 3 + (size_t)root),
+                  "broadcast of %zu bytes from rank %d: byte %zu", bytes, root, i);
+    }
+    free(data);
+    return YP_OK;
+}
+
+/* Round the ring, all at once, and then one after the other. */
+static inline enum yp_status try_messages(struct ypk_communicator *c, size_t bytes)
+{
+    const int size = ypk_size(c);
+    const int rank = ypk_rank(c);
+    const int right = (rank + 1) % size;
+    const int left = (rank + size - 1) % size;
+    unsigned char *out = malloc(bytes + 1);
+    unsigned char *in = calloc(1, bytes + 1);
+    if (size == 1) {
+        free(out);
+        free(in);
+        return YP_OK;
+    }
+    memset(out, rank + 1, bytes + 1);
+    YPK_TRY(ypk_exchange(c, out, bytes, right, in, bytes, left));
+    for (size_t i = 0; i < bytes; i++)
+        CHECK(in[i] == left + 1, "message of %zu bytes: byte %zu", bytes, i);
+    if (rank == 0)
+        YPK_TRY(ypk_send(c, out, bytes, right));
+    YPK_TRY(ypk_receive(c, in, bytes, left));
+    for (size_t i = 0; i < bytes; i++)
+        CHECK(in[i] == 1, "message of %zu bytes round the ring: byte %zu", bytes, i);
+    if (rank != 0)
+        YPK_TRY(ypk_send(c, in, bytes, right));
+    free(out);
+    free(in);
+    return YP_OK;
+}
+
+static inline enum yp_status try_all(struct ypk_communicator *c)
+{
+    static const size_t counts[] = {0, 1, 7, 1000, 40009, 140009};
+    YPK_TRY(ypk_barrier(c));
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        YPK_TRY(try_reductions(c, counts[i], false));
+        YPK_TRY(try_reductions(c, counts[i], true));
+        YPK_TRY(try_gather(c, counts[i], false));
+        YPK_TRY(try_gather(c, counts[i], true));
+        YPK_TRY(try_broadcast(c, counts[i]));
+        YPK_TRY(try_messages(c, counts[i]));
+    }
+    return ypk_barrier(c);
+}
