@@ -31,7 +31,8 @@ class Conan:
 
     def __init__(self, tap, folder):
         self.tap, self.folder = tap, folder
-        self.environment = {name: value for name, value in os.environ.items() if name not in ("CC", "CXX", "CFLAGS", "LDFLAGS")}
+        self.environment = {name: value for name, value in os.environ.items()
+                            if name not in ("CC", "CXX", "CFLAGS", "LDFLAGS")}
         self.environment["CONAN_HOME"] = os.path.join(folder, "conan")
 
     def did(self, name, *words, cwd=None, code=0):

@@ -78,11 +78,12 @@ def shortened(output, first=2, last=9):
     return lines
 
 
-def transcript(done):
+def transcript(done, longer=()):
+    """Of the `longer` ones twenty lines are kept, else eleven."""
     text = ""
     for line, output, code, seconds in done:
         ended = f"{seconds} s" if code == 0 else f"{seconds} s, exit code {code}"
-        text += "\n".join([f"$ {line}", *shortened(output), f"[{ended}]"]) + "\n\n"
+        text += "\n".join([f"$ {line}", *shortened(output, 12 if line in longer else 2), f"[{ended}]"]) + "\n\n"
     return text
 
 

@@ -1,11 +1,11 @@
 """What docs/start.md tells somebody with a project, done to the letter in an empty Debian 12: install, a first suite by
-CMake, make or meson, a red budget, a function of the project's own, a slow change, the gate. Then the job that `yieldpoint
-init` wrote for GitHub, step by step in a second empty Debian 12, as a runner's container has it: red.
+CMake, make or meson, a red budget, a function of the project's own, a slow change, the gate. Then the job that
+`yieldpoint init` wrote for GitHub, step by step in a second empty Debian 12, as a runner's container has it: red.
 
 usage: start.py SOURCE_ROOT cmake|make|meson [TRANSCRIPT]
 
-Takes what is committed. TRANSCRIPT: the file for what was typed and printed, shortened; where something failed, all of it
-is in TRANSCRIPT.log. Needs root, mmdebstrap and Debian's packages: skipped where ci/chroot says that it cannot."""
+Takes what is committed. TRANSCRIPT: the file for what was typed and printed, shortened; where something failed, all of
+it is in TRANSCRIPT.log. Needs root, mmdebstrap and Debian's packages: skipped where ci/chroot says that it cannot."""
 
 import base64
 import os
@@ -31,7 +31,8 @@ add_library(text unescape.c)
 target_include_directories(text PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 """),
     "make": ("Makefile", "gcc libc6-dev make", "unescape.o: unescape.c unescape.h\n"),
-    "meson": ("meson.build", "gcc libc6-dev meson", "project('text', 'c')\ntext = static_library('text', 'unescape.c')\n"),
+    "meson": ("meson.build", "gcc libc6-dev meson",
+              "project('text', 'c')\ntext = static_library('text', 'unescape.c')\n"),
 }
 HEADER = "#include <stddef.h>\nsize_t unescape(char *to, const char *from);\n"
 HEADINGS = {"cmake": "CMake", "make": "make", "meson": "meson"}
@@ -109,7 +110,8 @@ def walk(root, build):
 
 # -- the job -------------------------------------------------------------------------------------
 
-SUMMARY, REPORT, HISTORY = "/root/summary.md", "report.xml", "history/history.db"
+SUMMARY, REPORT = "/root/summary.md", "report.xml"
+SHOWN = "[the job's summary]", "[report.xml]"
 # Of the page's first setting, `(1)`; the others are as they were written.
 SET = {"YIELDPOINT_SOURCE": "/yieldpoint", "YIELDPOINT_VERSION": "walked"}
 GIVEN = {"GH_TOKEN": "", "GH_REPO": "me/project", "GITHUB_STEP_SUMMARY": SUMMARY, "SELECT": "not slow and not gpu"}
@@ -128,13 +130,14 @@ def job(workflow):
             raise ValueError(f"the step '{name}' does not run behind a red one")
         if "run" in step:
             red = red or name == "Run"
-            steps.append(Step(f"env {words} sh -e -c {shlex.quote(step['run'])}", f"[step: {name}]", int(name == "Run")))
+            steps.append(Step(f"env {words} sh -e -c {shlex.quote(step['run'])}", f"[step: {name}]",
+                              int(name == "Run")))
         elif name.startswith("actions/checkout"):
             steps.append(Step(CHECKOUT, f"[step: {name}]"))
         else:
             # The history is that of the default branch, which this is.
             steps.append(Step(f"test -s {step['with']['path']}", f"[step: {name}, {step['with']['path']}]"))
-    return [*steps, Step(f"cat {SUMMARY}", "[the job's summary]"), Step(f"cat {REPORT}", "[report.xml]")]
+    return [*steps, Step(f"cat {SUMMARY}", SHOWN[0]), Step(f"cat {REPORT}", SHOWN[1])]
 
 
 # -- in the empty system ---------------------------------------------------------------------------
@@ -162,7 +165,7 @@ def in_empty(tap, root, name, steps, folder, end=""):
     for index, step in enumerate(steps):
         outcome = done[index] if index < len(done) else (step.shown, "not run", None, 0)
         tap.check(outcome[0] == step.shown and outcome[2] == step.code, f"{name}: {step.shown}"
-                  + (f" # ends with {step.code}" if step.code else ""), f"exit code {outcome[2]}\n{outcome[1]}")
+                  + (f" (ends with {step.code})" if step.code else ""), f"exit code {outcome[2]}\n{outcome[1]}")
     return done, ran.stdout
 
 
@@ -179,13 +182,15 @@ def check_developer(tap, root, build, folder):
         return None
     done, printed = found
     program = next(step.shown for step in steps if "--set kib=1024" in step.shown)
-    tap.check("suite.c::checksum[small-kib=1024] - budget host memory" in output_of(done, program), f"{build}: the budget of memory names its case",
-              output_of(done, program))
+    larger = output_of(done, program)
+    tap.check("suite.c::checksum[small-kib=1024] - budget host memory" in larger,
+              f"{build}: the budget of memory names its case", larger)
     red = output_of(done, program.replace(" --set kib=1024", ""))
     tap.check(re.search(r"FAILED (perf/)?suite.c::unescape\[kib=64\] - budget unescape at most 1.* ms", red),
               f"{build}: and that of time", red)
     gate = next(each[1] for each in done if each[0].startswith("yieldpoint gate"))
-    tap.check("128.0 KiB -> 192.0 KiB" in gate and "1 more" in gate and "broken" not in gate, f"{build}: and the gate", gate)
+    tap.check("128.0 KiB -> 192.0 KiB" in gate and "1 more" in gate and "broken" not in gate,
+              f"{build}: and the gate", gate)
     parts = printed.split(BUNDLE + "\n")
     if tap.equal(len(parts), 3, f"{build}: what is pushed"):
         with open(os.path.join(folder, "pushed"), "wb") as file:
@@ -201,8 +206,9 @@ def check_job(tap, root, build, folder):
     with open(os.path.join(folder, "project", ".github/workflows/perf.yml"), encoding="utf-8") as file:
         found = in_empty(tap, root, f"{build}, the job", job(yaml.safe_load(file)), folder)
     if found is not None:
-        summary, report = (output_of(found[0], name) for name in ("[the job's summary]", "[report.xml]"))
-        tap.check("unescape[kib=64]" in summary and "1 failed" in summary, f"{build}: the job's summary names the case", summary)
+        summary, report = (output_of(found[0], name) for name in SHOWN)
+        tap.check("unescape[kib=64]" in summary and "1 failed" in summary,
+                  f"{build}: the job's summary names the case", summary)
         tap.check("<failure" in report and "at most 1" in report, f"{build}: JUnit, too", report)
     return found
 
@@ -216,7 +222,8 @@ def main(root, build, file=None):
             if found is None:
                 break
             seconds = sum(each[3] for each in found[0])
-            text += f"## {build}: {name}, {len(found[0])} steps, {seconds} s\n\n```console\n{transcript(found[0])}```\n\n"
+            text += f"## {build}: {name}, {len(found[0])} steps, {seconds} s\n\n"
+            text += f"```console\n{transcript(found[0], SHOWN)}```\n\n"
             printed += found[1]
     if file:
         with open(file, "w", encoding="utf-8") as out:
