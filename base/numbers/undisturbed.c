@@ -15,8 +15,9 @@ enum { FIRST_LOOK = 8, RARE = 40 };
 #define APART 0.14
 /* Half of that: what one side of a pair is slow by. */
 #define SLOW (APART / 2)
-/* Pairs in which one side alone is slow: fewer may be a moment of the machine. */
-enum { ALONE_LEAST = 2, ALONE_TIMES = 3 };
+/* Pairs in which one side alone is slow: fewer may be a moment of the machine. One in ALONE_PART of
+ * all pairs is too few to matter. */
+enum { ALONE_LEAST = 2, ALONE_TIMES = 3, ALONE_PART = 10 };
 /* Of the error, for the first limit, as most machines need no other, and for all others. */
 #define FIRST_SHARE (0.9 * (1 - YPI_ALL_PAIRS_SHARE))
 #define LATER_SHARE (0.1 * (1 - YPI_ALL_PAIRS_SHARE))
@@ -83,20 +84,34 @@ static double slow_limit(const double *times, const bool *keep, size_t count)
     return limit;
 }
 
-bool ypi_undisturbed_is_one_sided(const double *base, const double *head, const bool *keep,
-                                  size_t count)
+struct ypi_undisturbed_alone ypi_undisturbed_alone(const double *base, const double *head,
+                                                   const bool *keep, size_t count)
 {
     double base_limit = slow_limit(base, keep, count);
     double head_limit = slow_limit(head, keep, count);
-    size_t base_alone = 0;
-    size_t head_alone = 0;
+    struct ypi_undisturbed_alone alone = {0};
     for (size_t i = 0; i < count; i++) {
         bool base_slow = base[i] > base_limit;
         bool head_slow = head[i] > head_limit;
-        base_alone += !keep[i] && base_slow && !head_slow;
-        head_alone += !keep[i] && head_slow && !base_slow;
+        alone.base += !keep[i] && base_slow && !head_slow;
+        alone.head += !keep[i] && head_slow && !base_slow;
     }
-    size_t more = base_alone > head_alone ? base_alone : head_alone;
-    size_t less = base_alone > head_alone ? head_alone : base_alone;
+    return alone;
+}
+
+static size_t more_of(struct ypi_undisturbed_alone alone)
+{
+    return alone.base > alone.head ? alone.base : alone.head;
+}
+
+bool ypi_undisturbed_leans(struct ypi_undisturbed_alone alone)
+{
+    size_t more = more_of(alone);
+    size_t less = alone.base + alone.head - more;
     return more >= ALONE_LEAST && more > ALONE_TIMES * less;
+}
+
+bool ypi_undisturbed_is_one_sided(struct ypi_undisturbed_alone alone, size_t count)
+{
+    return ypi_undisturbed_leans(alone) && ALONE_PART * more_of(alone) > count;
 }

@@ -48,15 +48,27 @@ struct ypi_undisturbed_spans {
 struct ypi_undisturbed_spans ypi_undisturbed_spans(const double *kept, struct ypi_undisturbed found,
                                                    const double *all, size_t count, double error);
 
-/* Whether the pairs that are left out tell of one side and not of the machine: 2 or more in which
- * one side alone is slow (by more than 7 % beside its median in the kept pairs), and more than
- * three times as many as those in which the other one alone is. Then that side has two speeds, and
- * the fast ones must not speak for it. `base` and `head`: positive times.
+/* Of the pairs that are left out: those in which one side alone is slow, by more than 7 % beside
+ * its median in the kept pairs. */
+struct ypi_undisturbed_alone {
+    size_t base, head;
+};
+
+/* `base` and `head`: positive times. */
+struct ypi_undisturbed_alone ypi_undisturbed_alone(const double *base, const double *head,
+                                                   const bool *keep, size_t count);
+
+/* Whether one side is slow alone more often than chance or the machine explains: in 2 or more
+ * pairs, and in more than three times as many as the other one. */
+bool ypi_undisturbed_leans(struct ypi_undisturbed_alone alone);
+
+/* Whether that side has two speeds, so that its fast pairs must not speak for it: it leans, and by
+ * more than a tenth of all `count` pairs. Fewer cannot move the median of all pairs far, and some
+ * come among hundreds on any machine.
  *
  * Both sides are treated alike, and a verdict is only withheld: a wrong one becomes no likelier,
  * whichever side it favours. */
-bool ypi_undisturbed_is_one_sided(const double *base, const double *head, const bool *keep,
-                                  size_t count);
+bool ypi_undisturbed_is_one_sided(struct ypi_undisturbed_alone alone, size_t count);
 
 /* Marks in keep[0..count) the pairs that are undisturbed, by their levels in the order in which
  * they were measured. With fewer pairs than any verdict needs all are. */

@@ -13,6 +13,8 @@
 
 /* A pair that fails may have had bad luck, as a machine without memory for a moment. */
 enum { FAILURES_MOST = 3 };
+/* Times as many pairs as were left out: then it is not these that are missing for a verdict. */
+enum { MANY = 10 };
 
 struct contest {
     /* One a pair, and in `kept`, `base`, `head` one a pair that was undisturbed. */
@@ -21,10 +23,11 @@ struct contest {
     size_t count;
     double *kept, *base, *head;
     size_t kept_count;
-    double share;   /* of the error, for a verdict by the undisturbed pairs now */
-    bool one_sided; /* which pairs were left out tells of one side, not of the machine */
-    bool whole;     /* all pairs are judged by, else the undisturbed ones */
-    double ratio;   /* ln of the median of those */
+    double share; /* of the error, for a verdict by the undisturbed pairs now */
+    struct ypi_undisturbed_alone alone; /* pairs that were left out as one side alone was slow */
+    bool one_sided;                     /* so many that no verdict is given */
+    bool whole;                         /* all pairs are judged by, else the undisturbed ones */
+    double ratio;                       /* ln of the median of those */
     struct ypi_span span;
     bool decided;
     bool no_time[2]; /* base, head: the work was removed, so there is nothing to compare */
@@ -149,8 +152,9 @@ static void add(struct contest *c, const struct ypi_paired *p, struct ypi_duel_r
         }
     c->share = found.share;
     judge(c, rule, found);
-    c->one_sided = !is_beyond_in_all(c, rule.threshold) &&
-                   ypi_undisturbed_is_one_sided(c->bases, c->heads, c->keep, c->count);
+    c->alone = ypi_undisturbed_alone(c->bases, c->heads, c->keep, c->count);
+    c->one_sided =
+        !is_beyond_in_all(c, rule.threshold) && ypi_undisturbed_is_one_sided(c->alone, c->count);
     c->decided = is_decided(c, rule) && !c->one_sided;
 }
 
@@ -272,20 +276,27 @@ static enum ypi_compared verdict_of(const struct contest *c, double threshold)
 static char *disturbed(const struct contest *c, bool sure)
 {
     size_t without = c->count - c->kept_count;
-    const char *what = "the machine was disturbed in %zu of %zu pairs (slower by 15 %% or more "
-                       "than in the fastest ones): judged by the others";
+    const char *side = c->alone.head > c->alone.base ? "head" : "base";
     if (without == 0)
         return NULL;
     if (!sure && c->one_sided)
-        what = "one side alone has two speeds: in %zu of %zu pairs both together were slower by "
-               "15 %% or more than in the fastest ones, and mostly that side alone";
-    else if (sure && c->whole)
+        return ypi_format("one side alone has two speeds: in %zu of %zu pairs both together were "
+                          "slower by 15 %% or more than in the fastest ones, and mostly %s alone",
+                          without, c->count, side);
+    const char *what = "the machine was disturbed in %zu of %zu pairs (slower by 15 %% or more "
+                       "than in the fastest ones): judged by the others";
+    if (sure && c->whole)
         what = "%zu of %zu pairs were slower by 15 %% or more than the fastest ones: judged by "
                "all, as the others agree";
-    else if (!sure)
+    else if (sure && ypi_undisturbed_leans(c->alone))
+        what = "%zu of %zu pairs were slower by 15 %% or more than the fastest ones, mostly as %s "
+               "alone was slow: judged by the others";
+    else if (!sure && c->kept_count < MANY * without)
         what = "the machine was disturbed in %zu of %zu pairs (slower by 15 %% or more than in "
                "the fastest ones), and the others are too few";
-    return ypi_format(what, without, c->count);
+    else if (!sure)
+        return NULL;
+    return ypi_format(what, without, c->count, side);
 }
 
 /* Why there is no verdict, or what else is to be known of it; the caller frees, NULL: nothing. */
@@ -300,6 +311,8 @@ static char *note_of(const struct ypi_duel *d, const struct contest *c, bool sur
     char *busy = disturbed(c, sure);
     if (busy == NULL && c->in_whole)
         return ypi_strdup("by whole processes, one after the other: it cannot wait in between");
+    if (busy == NULL && !sure)
+        return ypi_strdup("undecided when the time was over");
     return busy;
 }
 
