@@ -4,7 +4,6 @@
 #include "base/text/text.h"
 #include "ranks/engine.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,25 +17,6 @@ struct ypk_communicator {
     enum yp_status broken; /* YP_OK: it is not */
     char *why;
 };
-
-const char *ypk_call_text(const struct ypk_call *call)
-{
-    static const char *const kinds[] = {"barrier", "broadcast", "all-gather", "all-reduce",
-                                        "reduce-scatter"};
-    static const char *const types[] = {"float", "double", "int64"};
-    static const char *const ops[] = {"sum", "max", "min"};
-    static _Thread_local char text[128];
-    size_t used = (size_t)snprintf(text, sizeof text, "%s", kinds[call->kind]);
-    if (call->kind != YPK_BARRIER)
-        used += (size_t)snprintf(text + used, sizeof text - used, " of %zu bytes", call->bytes);
-    if (call->kind == YPK_BROADCAST)
-        used += (size_t)snprintf(text + used, sizeof text - used, " from rank %d", call->root);
-    if (call->kind == YPK_ALL_REDUCE || call->kind == YPK_REDUCE_SCATTER)
-        used += (size_t)snprintf(text + used, sizeof text - used, ", %s of %s", ops[call->op],
-                                 types[call->type]);
-    snprintf(text + used, sizeof text - used, " (call %llu)", (unsigned long long)call->number);
-    return text;
-}
 
 enum yp_status ypk_join(struct ypk_communicator **out, const struct ypk_place *place,
                         const char *directory, double seconds)
@@ -55,8 +35,7 @@ enum yp_status ypk_join(struct ypk_communicator **out, const struct ypk_place *p
         *out = c;
         return YP_OK;
     }
-    c->engine =
-        &ypk_mpi_engine != NULL && ypk_mpi_engine.present() ? &ypk_mpi_engine : &ypk_socket_engine;
+    c->engine = &ypk_mpi_engine != NULL ? &ypk_mpi_engine : &ypk_socket_engine;
     const enum yp_status status = c->engine->join(&c->state, &c->place, directory, seconds);
     if (status != YP_OK) {
         free(c);
@@ -236,9 +215,10 @@ enum yp_status ypk_receive(struct ypk_communicator *c, void *data, size_t bytes,
 void *ypk_allocate(struct ypk_communicator *c, size_t bytes)
 {
     YPI_HEAP_OWN;
+    if (!alone(c) &&
+        collective(c, (struct ypk_call){.kind = YPK_ALLOCATE, .bytes = bytes}) != YP_OK)
+        return NULL;
     if (!alone(c) && c->engine->allocate != NULL) {
-        if (broken(c) != YP_OK)
-            return NULL;
         void *memory = c->engine->allocate(c->state, bytes);
         if (memory == NULL)
             keep(c, yp_last_status());
@@ -256,8 +236,12 @@ void *ypk_allocate(struct ypk_communicator *c, size_t bytes)
 enum yp_status ypk_free(struct ypk_communicator *c, void *memory)
 {
     YPI_HEAP_OWN;
-    if (!alone(c) && c->engine->release != NULL)
-        return keep(c, c->engine->release(c->state, memory));
-    free(memory);
-    return YP_OK;
+    enum yp_status status = YP_OK;
+    if (!alone(c))
+        status = collective(c, (struct ypk_call){.kind = YPK_FREE});
+    if (alone(c) || c->engine->release == NULL)
+        free(memory);
+    else if (status == YP_OK)
+        status = keep(c, c->engine->release(c->state, memory));
+    return status;
 }

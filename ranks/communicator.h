@@ -30,10 +30,11 @@ size_t ypk_type_size(enum ypk_type type);
 
 /* Joins the other ranks of `place`. `directory` exists and is the same for all ranks and for
  * nothing else; a file in it tells the ranks where to meet, and it is empty again afterwards. Waits
- * at most `seconds` for the others, which is the time limit of later calls, too. Where the program
- * is linked to yieldpoint-mpi and a launcher of MPI started it, MPI carries the data, else sockets.
- * With a size of 1 no other process and no directory is needed. The caller ends it by
- * ypk_leave(). */
+ * at most `seconds` for the others, which is the time limit of later calls, too. A program that is
+ * linked to yieldpoint-mpi uses MPI, which it starts where nobody has, and no directory; other
+ * programs use sockets. YP_INVALID when MPI's world is another than `place` says: then the launcher
+ * is another MPI's. With a size of 1 no other process and no directory is needed. The caller ends
+ * it by ypk_leave(). */
 enum yp_status ypk_join(struct ypk_communicator **out, const struct ypk_place *place,
                         const char *directory, double seconds);
 

@@ -4,7 +4,15 @@
 
 #include "ranks/communicator.h"
 
-enum ypk_kind { YPK_BARRIER, YPK_BROADCAST, YPK_ALL_GATHER, YPK_ALL_REDUCE, YPK_REDUCE_SCATTER };
+enum ypk_kind {
+    YPK_BARRIER,
+    YPK_ALLOCATE, /* a barrier before it */
+    YPK_FREE,
+    YPK_BROADCAST,
+    YPK_ALL_GATHER,
+    YPK_ALL_REDUCE,
+    YPK_REDUCE_SCATTER,
+};
 
 /* One collective operation, as all ranks must call it. */
 struct ypk_call {
@@ -20,8 +28,6 @@ struct ypk_call {
 
 struct ypk_engine {
     const char *name;
-    /* False: this process cannot use it, and another engine may. NULL: always. */
-    bool (*present)(void);
     /* Fills in the place. On an error nothing is left. */
     enum yp_status (*join)(void **state, struct ypk_place *place, const char *directory,
                            double seconds);
@@ -31,10 +37,10 @@ struct ypk_engine {
     /* Either half may have 0 bytes and the rank -1: there is none. */
     enum yp_status (*exchange)(void *state, const void *out, size_t out_bytes, int to, void *in,
                                size_t in_bytes, int from);
-    /* NULL: plain memory. */
+    /* Both after a call of that kind; NULL: plain memory. allocate() gives NULL on an error. */
     void *(*allocate)(void *state, size_t bytes);
     enum yp_status (*release)(void *state, void *memory);
-    void *(*native)(void *state);
+    void *(*native)(void *state); /* NULL: there is none */
 };
 
 extern const struct ypk_engine ypk_socket_engine;
@@ -45,6 +51,6 @@ extern const struct ypk_engine ypk_mpi_engine __attribute__((weak, visibility("d
 /* "all-reduce of 64 bytes (call 7)". Static memory of the thread. */
 const char *ypk_call_text(const struct ypk_call *call);
 
-/* to[i] = to[i] op from[i]. */
-void ypk_combine(void *restrict to, const void *restrict from, size_t count, enum ypk_type type,
+/* to[i] = a[i] op b[i], in this order. `to` may be `a` or `b`. */
+void ypk_combine(void *to, const void *a, const void *b, size_t count, enum ypk_type type,
                  enum ypk_op op);

@@ -259,7 +259,7 @@ static enum yp_status reduce(const struct hub *hub, const char *in, char *out, s
             return status;
         memcpy(star->chunk, in + at, bytes);
         for (int i = 1; i < star->place.size; i++)
-            ypk_combine(star->chunk, star->chunk + (size_t)i * YPK_CHUNK,
+            ypk_combine(star->chunk, star->chunk, star->chunk + (size_t)i * YPK_CHUNK,
                         bytes / ypk_type_size(call->type), call->type, call->op);
         if (only <= 0)
             memcpy(out + at, star->chunk, bytes);
@@ -298,7 +298,7 @@ enum yp_status ypk_hub_collective(struct ypk_star *star, const struct ypk_call *
         status = broadcast(&hub);
     else if (status == YP_OK && call->kind == YPK_ALL_GATHER)
         status = all_gather(&hub);
-    else if (status == YP_OK && call->kind != YPK_BARRIER)
+    else if (status == YP_OK && call->kind >= YPK_ALL_REDUCE)
         status = combine(&hub);
     if (status == YP_OK)
         status = give_done(&hub);

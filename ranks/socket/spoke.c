@@ -29,7 +29,9 @@ static void sizes(struct spoke *spoke)
     spoke->out = call->in;
     spoke->in = call->out;
     spoke->out_bytes = spoke->in_bytes = call->bytes;
-    if (call->kind == YPK_BROADCAST)
+    if (call->kind <= YPK_FREE)
+        spoke->out_bytes = spoke->in_bytes = 0;
+    else if (call->kind == YPK_BROADCAST)
         *(root ? &spoke->in_bytes : &spoke->out_bytes) = 0;
     else if (call->kind == YPK_ALL_GATHER)
         spoke->in_bytes = ranks * call->bytes;
