@@ -71,11 +71,17 @@ static enum yp_status no_node(const char *what, int code)
 /* The node's ranks and memory. */
 static enum yp_status make_node(struct ypk_node *node)
 {
-    int code = MPI_Comm_split_type(node->all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node->local);
+    MPI_Comm together;
+    int code = MPI_Comm_split_type(node->all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &together);
+    if (code != MPI_SUCCESS)
+        return no_node("MPI_Comm_split_type", code);
+    /* Two nodes of a launcher may be on one machine. */
+    code = MPI_Comm_split(together, node->place.node + 1, 0, &node->local);
+    MPI_Comm_free(&together);
     if (code == MPI_SUCCESS)
         code = MPI_Comm_dup(node->all, &node->users);
     if (code != MPI_SUCCESS)
-        return no_node("MPI_Comm_split_type", code);
+        return no_node("MPI_Comm_dup", code);
     MPI_Comm_set_errhandler(node->users, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_size(node->local, &node->ranks);
     MPI_Comm_rank(node->local, &node->me);

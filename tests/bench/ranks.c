@@ -54,7 +54,8 @@ static void barrier_of_mpi(struct subject *s)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void bandwidth(const char *name, void (*call)(struct subject *), struct subject *s, int repeats)
+static void bandwidth(const char *name, void (*call)(struct subject *), struct subject *s,
+                      int repeats)
 {
     double *times = calloc((size_t)repeats, sizeof *times);
     const int size = ypk_size(s->c);

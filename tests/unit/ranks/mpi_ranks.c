@@ -1,5 +1,5 @@
 /* One rank over MPI, started by mpirun: tests/usage/ranks_mpi.py reads what it prints.
- * usage: mpi_ranks MODE [LIMIT] */
+ * usage: mpi_ranks MODE [LIMIT [NODES [SIZE]]]: as if on so many nodes, and one of SIZE ranks */
 #include "tests/unit/ranks/collectives.h"
 
 #include <mpi.h>
@@ -80,6 +80,10 @@ int main(int argc, char **argv)
     char limit[] = "20";
     const double seconds = strtod(argc > 2 ? argv[2] : limit, NULL);
     enum yp_status status = ypk_place_of_launcher(&place, NULL);
+    if (argc > 3 && strtol(argv[3], NULL, 10) > 1)
+        place.node = place.rank % (int)strtol(argv[3], NULL, 10);
+    if (argc > 4)
+        place.size = (int)strtol(argv[4], NULL, 10);
     if (status == YP_OK)
         status = ypk_join(&c, &place, "/nonexistent", seconds);
     if (status == YP_OK)
