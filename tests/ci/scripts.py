@@ -111,9 +111,14 @@ class Setup(Scratch):
         self.assertIn("dnnl.h", output)
         self.assertIn("clang-tidy", output)
         self.assertNotIn("chromium", output)
+        self.assertNotIn("openmpi", output)
         output = machine.setup("--check", "--for", "all")[1]
         self.assertIn("clang-tidy", output)
         self.assertIn("setup: missing chromedriver (Debian package chromium-driver)\n", output)
+        self.assertIn("setup: missing ompi-c (Debian package libopenmpi-dev)\n", output)
+        output = machine.setup("--check", "--for", "ranks")[1]
+        self.assertEqual(output, "setup: missing ompi-c (Debian package libopenmpi-dev)\n"
+                                 "setup: missing mpirun (Debian package openmpi-bin)\n")
 
     def test_prefix_is_looked_into(self):
         machine = self.machine(user=1000).complete(without=("ninja", "hwloc"))
