@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ranks/communicator.h"
+#include "ranks/probe.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -181,5 +182,46 @@ static inline enum yp_status try_all(struct ypk_communicator *c)
         YPK_TRY(try_broadcast(c, counts[i]));
         YPK_TRY(try_messages(c, counts[i]));
     }
+    return ypk_barrier(c);
+}
+
+static inline bool near(double a, double b)
+{
+    return fabs(a - b) <= 1e-12 * fabs(b);
+}
+
+/* The figures of all operations, by the formulas of nccl-tests. */
+static inline enum yp_status try_probes(struct ypk_communicator *c)
+{
+    const double n = ypk_size(c);
+    const double bytes = 48000;
+    const struct {
+        double algorithm, bus; /* times 1 / seconds */
+    } want[YPK_PROBE_COUNT] = {{NAN, NAN},
+                               {bytes, bytes * 2 * (n - 1) / n},
+                               {bytes, bytes * (n - 1) / n},
+                               {bytes, bytes * (n - 1) / n},
+                               {bytes, bytes}};
+    for (int what = 0; what < YPK_PROBE_COUNT; what++) {
+        struct ypk_figure figure;
+        struct ypk_figure all[16];
+        YPK_TRY(ypk_probe(c, (enum ypk_probed)what, (size_t)bytes, 0.01, &figure));
+        YPK_TRY(ypk_all_gather(c, &figure, sizeof figure, all));
+        const char *name = ypk_probe_name((enum ypk_probed)what);
+        CHECK(memcmp(&all[0].seconds, &figure.seconds, sizeof figure.seconds) == 0,
+              "%s: another figure than on rank 0", name);
+        CHECK(figure.samples >= 3 && figure.least > 0 && figure.least <= figure.seconds &&
+                  figure.seconds <= figure.most && figure.most < 10,
+              "%s: %g s [%g, %g] of %d samples", name, figure.seconds, figure.least, figure.most,
+              figure.samples);
+        CHECK(what == YPK_PROBE_BARRIER
+                  ? isnan(figure.algorithm) && isnan(figure.bus)
+                  : near(figure.algorithm * figure.seconds, want[what].algorithm) &&
+                        near(figure.bus * figure.seconds, want[what].bus),
+              "%s: %g and %g bytes/s of %g s", name, figure.algorithm, figure.bus, figure.seconds);
+    }
+    struct ypk_figure none;
+    CHECK(ypk_probe(c, YPK_PROBE_ALL_GATHER, 4 * (size_t)n - 1, 0.01, &none) == YP_INVALID,
+          "less than a float for each rank");
     return ypk_barrier(c);
 }

@@ -27,6 +27,23 @@ Test(socket, computes_what_one_process_does)
     }
 }
 
+static enum yp_status probed(struct ypk_communicator *c, void *argument)
+{
+    (void)argument;
+    return try_probes(c);
+}
+
+Test(socket, is_probed)
+{
+    struct world world = {.absent = 0};
+    struct ypk_figure figure;
+    world_begin(&world);
+    world_run(&world, 3, probed, NULL);
+    expect_ok(&world, 3);
+    world_end(&world);
+    cr_expect_eq(ypk_probe(NULL, YPK_PROBE_BARRIER, 0, 1, &figure), YP_INVALID);
+}
+
 static enum yp_status two_nodes(struct ypk_communicator *c, void *argument)
 {
     const int rank = ypk_rank(c);
