@@ -47,7 +47,7 @@ ARROWS = {
     "synth/cuda": ["synth", "device", "device/cuda", "base"],
     "synth/command": ["synth", "device", "base"],
     "models/nn": ["device", "base"],
-    "models/data": ["device", "base"],
+    "models/data": ["device", "ranks", "base"],
     "models/metrics": ["device", "base"],
     "models/train": ["models/nn", "models/data", "models/metrics", "device", "ranks", "base"],
     "suites": ["models", "synth", "ranks", "base"],

@@ -81,12 +81,13 @@ static void run_item(const struct ypi_pass *pass, struct failure *first, struct 
 
 enum yp_status ypi_pass_run(const struct ypi_pass *pass)
 {
+    const size_t end = pass->first + pass->items;
     struct failure first = {.status = YP_OK};
-    struct order order = {.next = 0};
+    struct order order = {.next = pass->first};
     /* Items begin in the order of indices, which OpenMP's schedules do not promise: one that nobody
      * has begun would never have its turn while all workers wait for it. */
     atomic_size_t begun;
-    atomic_init(&begun, 0);
+    atomic_init(&begun, pass->first);
     atomic_init(&first.index, SIZE_MAX);
     pthread_mutex_init(&order.lock, NULL);
     pthread_cond_init(&order.moved, NULL);
@@ -99,7 +100,7 @@ enum yp_status ypi_pass_run(const struct ypi_pass *pass)
         int worker = omp_get_thread_num(), slots = 1 + pass->spare;
         struct mine mine = {.slot = worker * slots, .slots = slots};
         assert(pass->spare <= SPARE_MAX);
-        for (size_t index; (index = atomic_fetch_add(&begun, 1)) < pass->items;) {
+        for (size_t index; (index = atomic_fetch_add(&begun, 1)) < end;) {
             int at = (mine.first + mine.count) % slots;
             run_item(pass, &first, (struct ypi_work_item){worker, mine.slot + at, index});
             if (pass->merge == NULL)

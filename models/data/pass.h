@@ -18,7 +18,8 @@ typedef enum yp_status ypi_pass_work(void *arg, struct ypi_work_item item);
 typedef void ypi_pass_merge(void *arg, int slot);
 
 struct ypi_pass {
-    size_t items; /* indices are 0 .. items - 1 */
+    size_t first; /* items before this one are others', as of other ranks (data_share_of()) */
+    size_t items; /* indices are first .. first + items - 1 */
     int workers;  /* OpenMP threads, 1 and more */
     int spare;    /* slots beyond one a worker, 0 or 1: so many of its items may wait for others */
     ypi_pass_work *work;

@@ -63,8 +63,10 @@ struct ypi_rx_pass {
     const char *what; /* the public function, for messages */
     size_t channels, tile_pixels;
     int threads;
-    int spare;     /* slots beyond one a thread, 0 or 1: so many of its tiles may wait for others */
-    float *values; /* (threads, tile_pixels, channels): for yielders to write to */
+    int spare; /* slots beyond one a thread, 0 or 1: so many of its tiles may wait for others */
+    bool part; /* only `count` tiles from `first` on */
+    size_t first, count;
+    float *values;   /* (threads, tile_pixels, channels): for yielders to write to */
     uint8_t *labels; /* (threads (1 + spare), tile_pixels), or NULL: no labels needed */
     ypi_rx_work *work;
     ypi_pass_merge *merge; /* NULL: nothing to merge */
@@ -86,6 +88,9 @@ enum yp_status ypi_rx_ask(const struct ypi_rx_pass *pass, const struct rx_source
 /* On failure the message of the first failing tile, in the order of indices, is the caller's
  * yp_last_error(), and no tile from that one on was merged. */
 enum yp_status ypi_rx_run(const struct ypi_rx_pass *pass, const struct rx_source *source);
+/* `count` of its tiles, from `first` on. */
+enum yp_status ypi_rx_run_part(const struct ypi_rx_pass *pass, const struct rx_source *source,
+                               size_t first, size_t count);
 
 /* -- the detector -------------------------------------------------------------------------- */
 
@@ -96,6 +101,15 @@ struct ypi_rx_accumulator {
     double *mean;      /* (P) */
     float *low, *high; /* (P) */
     size_t kept, skipped;
+};
+
+/* The same of many tiles. */
+struct ypi_rx_merged {
+    uint64_t pixels, skipped;
+    double *mean; /* (C) */
+    double *m2;   /* (C, C), upper triangle; packed: its rows without what is below the diagonal */
+    float *low, *high; /* (C) */
+    bool packed;
 };
 
 /* What a thread needs to work on a tile, chunk by chunk. */
@@ -120,12 +134,10 @@ struct rx {
     struct ypi_rx_device *on; /* the device that works on tiles, or NULL: the CPU */
     size_t channels, tile_pixels;
     int threads;
-    bool failed;   /* the last fit did not end */
-    bool finished; /* factor and whiten belong to a rx_finish */
-    uint64_t pixels, skipped;
-    double *mean;                  /* (C) */
-    double *m2;                    /* (C, C), upper triangle */
-    float *low, *high;             /* (C) */
+    bool failed;                   /* the last fit did not end */
+    bool finished;                 /* factor and whiten belong to a rx_finish */
+    struct ypi_rx_merged all;      /* that was fitted */
+    struct ypi_rx_merged *block;   /* of tiles that are being merged; NULL on a GPU */
     double *weighted, *difference; /* (C): of means, in merging; with and without its weight */
     /* Of rx_finish, which a later fit leaves alone: */
     double *factor;                 /* (C, C): column k of L from its diagonal on in row k */

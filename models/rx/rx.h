@@ -6,9 +6,10 @@
  * with L L^T = Sigma + ridge I.
  *
  * Data come tile by tile from a callback, so a scene never has to exist as a whole. Every result
- * has the same bits for every number of threads: tiles are worked on in parallel, their parts are
- * merged in the order of their indices, and OpenBLAS runs one thread inside a tile. Other tile
- * sizes, other processors and other OpenBLAS kernels round differently.
+ * has the same bits for every number of threads, and of processes (rx_fit_over()): tiles are worked
+ * on in parallel, their parts are merged in the order of their indices, and OpenBLAS runs one
+ * thread inside a tile. Other tile sizes, other processors and other OpenBLAS kernels round
+ * differently.
  *
  * An object takes all of its memory in one accounted block when it is created and nothing later,
  * so out of memory is an answer of the create functions and of those that take a device. An
@@ -138,13 +139,29 @@ void rx_reset(struct rx *rx); /* forgets all data and the factor */
  * not finite is skipped and counted. Data are read from memory once: of chunks of up to 512 pixels,
  * while they are in a core's cache, the mean is summed in double, and products of float around the
  * mean of those before, or where that lies too far off around the chunk's own. Chunks, then tiles,
- * are merged in double (Chan, Golub and LeVeque, 1979, for pairs of sums):
- *     M2 += M2_b + d d^T n m / (n + m),   mean += d m / (n + m),   d = mean_b - mean.
- * The relative error of Sigma (Frobenius norm) is below 1e-6, whatever its condition and the size
- * of tiles, and 2e-7 from some thousand pixels on; where there are but a few different values, so
- * that all products round alike, it may reach 512 2^-25 = 1.5e-5. After a failure that came when
- * tiles had been added already rx_finish refuses until rx_reset. */
+ * are merged in double, more than 256 tiles in blocks first (rx_fit_over(); Chan, Golub and
+ * LeVeque, 1979, for pairs of sums): M2 += M2_b + d d^T n m / (n + m),   mean += d m / (n + m),   d
+ * = mean_b - mean. The relative error of Sigma (Frobenius norm) is below 1e-6, whatever its
+ * condition and the size of tiles, and 2e-7 from some thousand pixels on; where there are but a few
+ * different values, so that all products round alike, it may reach 512 2^-25 = 1.5e-5. After a
+ * failure that came when tiles had been added already rx_finish refuses until rx_reset. */
 enum yp_status rx_fit(struct rx *rx, const struct rx_source *source);
+
+/* The same by the processes of a communicator (ranks/communicator.h), each of which has an object
+ * alike and calls this with the same source, and yields a part of its tiles: as many on each, one
+ * behind the other. Afterwards every rank has the statistics of all tiles, with the bits that
+ * rx_fit() of one process has with any number of threads. For that both merge tiles in up to 256
+ * blocks of as many tiles each, in the order of indices, and then the blocks in theirs. Ranks
+ * exchange statistics alone, in (size - 1) messages and one broadcast of about 4 C^2 bytes; no
+ * tile, and nothing before all have ended their part.
+ *
+ * A failure of one rank is the result of all and names the rank; statistics are then as they were.
+ * YP_INVALID when channels, tiles or pixels fitted before differ; YP_UNSUPPORTED of an object on a
+ * GPU. Takes rx_fit_over_bytes() of accounted memory while it runs, none with one rank. */
+struct ypk_communicator;
+enum yp_status rx_fit_over(struct rx *rx, const struct rx_source *source,
+                           struct ypk_communicator *ranks);
+size_t rx_fit_over_bytes(size_t channels, size_t tiles, int rank, int size);
 
 struct rx_summary {
     uint64_t pixels;  /* that went into the statistics */

@@ -39,7 +39,7 @@ static double left_out(enum rx_precision precision)
  * summed in float again, over a block's range. */
 static double entry_error(const struct rx *rx)
 {
-    double pixels = (double)rx->pixels, tile = (double)rx->tile_pixels;
+    double pixels = (double)rx->all.pixels, tile = (double)rx->tile_pixels;
     double all = fmin(pixels, tile), run = fmin(all, (double)YPI_RX_CHUNK), unit = 0x1p-24;
     double range = rx->on != NULL ? fmin(all, (double)rx->on->gram.range) : 0, roundings = run;
     if (rx->precision == RX_FP64) {
@@ -108,7 +108,7 @@ enum yp_status ypi_rx_check_error(const struct ypi_rx_factoring *job, const stru
                         "%s: with eps %g and %zu pixels in %s one score in a hundred would be off "
                         "by more than %.2g %%, allowed are %g %%; use more pixels, %sa larger eps "
                         "or shrink, or allow more (max_error)",
-                        job->what, job->eps, (size_t)rx->pixels,
+                        job->what, job->eps, (size_t)rx->all.pixels,
                         rx->precision == RX_FP64     ? "double"
                         : rx->precision == RX_FP32   ? "float"
                         : rx->precision == RX_BF16X2 ? "bf16 in two terms"

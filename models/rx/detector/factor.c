@@ -18,7 +18,7 @@ int ypi_rx_alone(void)
 
 static bool is_dead(const struct rx *rx, size_t channel)
 {
-    return rx->low[channel] == rx->high[channel];
+    return rx->all.low[channel] == rx->all.high[channel];
 }
 
 enum yp_status ypi_rx_check_fitted(const char *what, const struct rx *rx)
@@ -28,9 +28,9 @@ enum yp_status ypi_rx_check_fitted(const char *what, const struct rx *rx)
                             "%s: a rx_fit before it failed part of the way; call rx_reset and fit "
                             "again",
                             what);
-    if (rx->pixels < 2)
+    if (rx->all.pixels < 2)
         return yp_set_error(YP_INVALID, "%s: %zu finite pixels (%zu skipped), it takes 2 at least",
-                            what, (size_t)rx->pixels, (size_t)rx->skipped);
+                            what, (size_t)rx->all.pixels, (size_t)rx->all.skipped);
     return YP_OK;
 }
 
@@ -50,23 +50,23 @@ enum yp_status ypi_rx_check_finish(const char *what, const struct rx *rx,
     if (fitted != YP_OK)
         return fitted;
     for (size_t c = 0; c < rx->channels; c++) {
-        if (!isfinite(rx->m2[c * rx->channels + c]))
+        if (!isfinite(rx->all.m2[c * rx->channels + c]))
             return yp_set_error(YP_INVALID,
                                 "%s: channel %zu has values from %g to %g, whose variance "
                                 "overflows float",
-                                what, c, (double)rx->low[c], (double)rx->high[c]);
+                                what, c, (double)rx->all.low[c], (double)rx->all.high[c]);
         if (eps == 0 && is_dead(rx, c) && !options->mask_dead)
             return yp_set_error(YP_INVALID,
                                 "%s: channel %zu is dead, all its %zu values are %g; leave it out "
                                 "(mask_dead) or use eps > 0",
-                                what, c, (size_t)rx->pixels, (double)rx->low[c]);
+                                what, c, (size_t)rx->all.pixels, (double)rx->all.low[c]);
         alive += !(options->mask_dead && is_dead(rx, c));
     }
-    if (eps == 0 && shrink == 0 && alive > 0 && rx->pixels <= alive)
+    if (eps == 0 && shrink == 0 && alive > 0 && rx->all.pixels <= alive)
         return yp_set_error(YP_INVALID,
                             "%s: %zu finite pixels cannot give a covariance of %zu channels full "
                             "rank; use more of them, eps > 0 or shrink > 0",
-                            what, (size_t)rx->pixels, alive);
+                            what, (size_t)rx->all.pixels, alive);
     return YP_OK;
 }
 
@@ -179,7 +179,7 @@ static enum yp_status factor_on_host(struct rx *rx, const struct ypi_rx_factorin
 {
     size_t channels = rx->channels;
     for (size_t i = 0; i < channels * channels; i++)
-        rx->factor[i] = rx->m2[i] / (double)(rx->pixels - 1);
+        rx->factor[i] = rx->all.m2[i] / (double)(rx->all.pixels - 1);
     enum yp_status status = ypi_rx_factor(job, rx->factor, rx->location);
     if (status != YP_OK)
         return status;
@@ -187,7 +187,7 @@ static enum yp_status factor_on_host(struct rx *rx, const struct ypi_rx_factorin
            *rest = rx->scratch[0].difference;
     memset(offset, 0, channels * sizeof *offset);
     for (size_t k = 0; k < channels; k++)
-        rest[k] = rx->mean[k] - (double)(float)rx->mean[k];
+        rest[k] = rx->all.mean[k] - (double)(float)rx->all.mean[k];
     ypi_rx_whiten(rx->factor, channels, rest, rx->whiten, column, offset);
     *inflation = ypi_rx_inflation(rx->whiten, rx->location, channels, job->alive);
     for (size_t i = 0; i < channels; i++)
@@ -202,18 +202,18 @@ static enum yp_status factor_on_device(struct rx *rx, const struct ypi_rx_factor
     struct rxc_factor *how = &rx->on->factor;
     unsigned failed = 0;
     how->mask = job->dead != NULL;
-    how->count = (double)(rx->pixels - 1);
+    how->count = (double)(rx->all.pixels - 1);
     how->ridge = job->ridge;
     how->keep = 1 - job->shrink;
     how->least = YPI_RX_MIN_PIVOT;
     enum yp_status status = ypi_rx_device_factor(rx, &failed, rx->location);
     if (status == YP_OK && failed != 0) {
         size_t channel = failed - 1;
-        return refuse(job, channel, rx->m2[channel * rx->channels + channel] / how->count);
+        return refuse(job, channel, rx->all.m2[channel * rx->channels + channel] / how->count);
     }
     *inflation = 0;
     for (size_t c = 0; c < rx->channels && status == YP_OK; c++)
-        *inflation += rx->m2[c * rx->channels + c] / how->count * rx->location[c];
+        *inflation += rx->all.m2[c * rx->channels + c] / how->count * rx->location[c];
     *inflation /= (double)job->alive;
     return status;
 }
@@ -242,8 +242,8 @@ enum yp_status rx_finish_with(struct rx *rx, const struct rx_finish_options *opt
     if (status == YP_OK)
         status = ypi_rx_check_error(&job, rx, rx->score_error);
     for (size_t k = 0; k < rx->channels && status == YP_OK; k++) {
-        rx->location[k] = rx->mean[k];
-        rx->centre[k] = (float)rx->mean[k];
+        rx->location[k] = rx->all.mean[k];
+        rx->centre[k] = (float)rx->all.mean[k];
     }
     rx->finished = status == YP_OK;
     return status;

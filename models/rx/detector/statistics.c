@@ -1,6 +1,7 @@
 /* The detector's memory, and mean and covariance of a stream of tiles. */
 #include "models/nn/simd/triangle.h"
 #include "models/rx/detector/chunk.h"
+#include "models/rx/detector/merge.h"
 #include "models/rx/device/detector.h"
 
 #include <math.h>
@@ -59,17 +60,22 @@ static void lay_out_accumulator(struct ypi_rx_accumulator *to, struct ypi_arena 
     to->high = ypi_arena_take(arena, padded, sizeof(float));
 }
 
+static void lay_out_sums(struct ypi_rx_merged *to, struct ypi_arena *arena, size_t channels)
+{
+    to->mean = ypi_arena_take(arena, channels, sizeof(double));
+    to->m2 = ypi_arena_take(arena, channels * channels, sizeof(double));
+    to->low = ypi_arena_take(arena, channels, sizeof(float));
+    to->high = ypi_arena_take(arena, channels, sizeof(float));
+}
+
 static void lay_out(struct rx *rx, struct ypi_arena *arena, size_t channels, size_t tile_pixels,
                     int threads, enum rx_precision precision)
 {
     size_t square = channels * channels, teams = (size_t)threads;
     *rx = (struct rx){.channels = channels, .tile_pixels = tile_pixels, .threads = threads};
-    rx->mean = ypi_arena_take(arena, channels, sizeof(double));
+    lay_out_sums(&rx->all, arena, channels);
     rx->weighted = ypi_arena_take(arena, channels, sizeof(double));
     rx->difference = ypi_arena_take(arena, channels, sizeof(double));
-    rx->m2 = ypi_arena_take(arena, square, sizeof(double));
-    rx->low = ypi_arena_take(arena, channels, sizeof(float));
-    rx->high = ypi_arena_take(arena, channels, sizeof(float));
     rx->factor = ypi_arena_take(arena, square, sizeof(double));
     rx->location = ypi_arena_take(arena, channels, sizeof(double));
     rx->whiten = ypi_arena_take(arena, square, sizeof(float));
@@ -89,6 +95,20 @@ static void lay_out(struct rx *rx, struct ypi_arena *arena, size_t channels, siz
         lay_out_accumulator(&accumulator, arena, channels, precision);
         if (arena->base != NULL)
             rx->accumulators[i] = accumulator;
+    }
+}
+
+/* The object of the CPU. */
+static void lay_out_here(struct rx *rx, struct ypi_arena *arena, size_t channels,
+                         size_t tile_pixels, int threads, enum rx_precision precision)
+{
+    struct ypi_rx_merged block = {0};
+    lay_out(rx, arena, channels, tile_pixels, threads, precision);
+    struct ypi_rx_merged *at = ypi_arena_take(arena, 1, sizeof block);
+    lay_out_sums(&block, arena, channels);
+    if (arena->base != NULL) {
+        *at = block;
+        rx->block = at;
     }
 }
 
@@ -113,8 +133,8 @@ size_t rx_bytes_with(size_t channels, size_t tile_pixels, int threads,
         check_options("rx_bytes", options) != YP_OK)
         return 0;
     ypi_arena_take(&arena, 1, sizeof rx);
-    lay_out(&rx, &arena, channels, tile_pixels, threads,
-            options != NULL ? options->precision : RX_FP32);
+    lay_out_here(&rx, &arena, channels, tile_pixels, threads,
+                 options != NULL ? options->precision : RX_FP32);
     return arena.used;
 }
 
@@ -189,7 +209,7 @@ struct rx *rx_create_with(struct yp_device *device, size_t channels, size_t tile
         return NULL;
     struct rx *rx = ypi_arena_take(&arena, 1, sizeof *rx);
     enum rx_precision precision = options != NULL ? options->precision : RX_FP32;
-    lay_out(rx, &arena, channels, tile_pixels, threads, precision);
+    lay_out_here(rx, &arena, channels, tile_pixels, threads, precision);
     start(rx, device, precision);
     return rx;
 }
@@ -211,88 +231,32 @@ void rx_destroy(struct rx *rx)
 void rx_reset(struct rx *rx)
 {
     rx->failed = rx->finished = false;
-    rx->pixels = rx->skipped = 0;
-    memset(rx->mean, 0, rx->channels * sizeof *rx->mean);
-    memset(rx->m2, 0, rx->channels * rx->channels * sizeof *rx->m2);
-    for (size_t c = 0; c < rx->channels; c++) {
-        rx->low[c] = INFINITY;
-        rx->high[c] = -INFINITY;
-    }
-}
-
-static void measure(void *arg, struct ypi_work_item item, const struct rx_tile *tile)
-{
-    const struct rx *rx = arg;
-    ypi_rx_measure(rx, &rx->scratch[item.worker], tile, &rx->accumulators[item.slot]);
-}
-
-static void merge(void *arg, int slot)
-{
-    struct rx *rx = arg;
-    const struct ypi_rx_accumulator *tile = &rx->accumulators[slot];
-    size_t channels = rx->channels;
-    rx->skipped += tile->skipped;
-    if (tile->kept == 0)
-        return;
-    double before = (double)rx->pixels, n = (double)tile->kept;
-    double weight = n * before / (n + before);
-    for (size_t c = 0; c < channels; c++) {
-        rx->difference[c] = tile->mean[c] - rx->mean[c];
-        rx->weighted[c] = weight * rx->difference[c];
-        rx->mean[c] += rx->difference[c] * (n / (n + before));
-        rx->low[c] = fminf(rx->low[c], tile->low[c]);
-        rx->high[c] = fmaxf(rx->high[c], tile->high[c]);
-    }
-    struct ypi_gram_shape shape = ypi_rx_shape(channels, rx->precision);
-    ypi_gram_merge(&shape, tile->products, rx->weighted, rx->difference, rx->m2);
-    rx->pixels += tile->kept;
-}
-
-enum yp_status rx_fit(struct rx *rx, const struct rx_source *source)
-{
-    if (rx == NULL)
-        return yp_set_error(YP_INVALID, "rx_fit: rx is NULL");
-    if (rx->on != NULL)
-        return ypi_rx_device_fit(rx, source);
-    uint64_t before = rx->pixels + rx->skipped;
-    enum yp_status status = ypi_rx_run(&(struct ypi_rx_pass){.what = "rx_fit",
-                                                             .channels = rx->channels,
-                                                             .tile_pixels = rx->tile_pixels,
-                                                             .threads = rx->threads,
-                                                             .spare = 1,
-                                                             .values = rx->values,
-                                                             .work = measure,
-                                                             .merge = merge,
-                                                             .arg = rx},
-                                       source);
-    if (status != YP_OK && rx->pixels + rx->skipped != before)
-        rx->failed = true;
-    return status;
+    ypi_rx_clear(rx, &rx->all);
 }
 
 void rx_summary(const struct rx *rx, struct rx_summary *out)
 {
-    *out = (struct rx_summary){rx->pixels, rx->skipped, INFINITY, -INFINITY};
+    *out = (struct rx_summary){rx->all.pixels, rx->all.skipped, INFINITY, -INFINITY};
     for (size_t c = 0; c < rx->channels; c++) {
-        out->min = fminf(out->min, rx->low[c]);
-        out->max = fmaxf(out->max, rx->high[c]);
+        out->min = fminf(out->min, rx->all.low[c]);
+        out->max = fmaxf(out->max, rx->all.high[c]);
     }
 }
 
 const double *rx_mean(const struct rx *rx)
 {
-    return rx->mean;
+    return rx->all.mean;
 }
 
 enum yp_status rx_covariance(const struct rx *rx, double *out)
 {
-    if (rx->pixels < 2)
+    if (rx->all.pixels < 2)
         return yp_set_error(YP_INVALID, "rx_covariance: %zu finite pixels, it takes 2 at least",
-                            (size_t)rx->pixels);
+                            (size_t)rx->all.pixels);
     size_t channels = rx->channels;
     for (size_t i = 0; i < channels; i++)
         for (size_t j = i; j < channels; j++)
             out[i * channels + j] = out[j * channels + i] =
-                rx->m2[i * channels + j] / (double)(rx->pixels - 1);
+                rx->all.m2[i * channels + j] / (double)(rx->all.pixels - 1);
     return YP_OK;
 }

@@ -85,15 +85,22 @@ static void merge(void *arg, int slot)
     tiles->pass->merge(tiles->pass->arg, slot);
 }
 
-enum yp_status ypi_rx_run(const struct ypi_rx_pass *pass, const struct rx_source *source)
+enum yp_status ypi_rx_run_part(const struct ypi_rx_pass *pass, const struct rx_source *source,
+                               size_t first, size_t count)
 {
     enum yp_status status = ypi_rx_check_source(pass, source);
     if (status != YP_OK)
         return status;
-    return ypi_pass_run(&(struct ypi_pass){.items = source->tiles,
+    return ypi_pass_run(&(struct ypi_pass){.first = first,
+                                           .items = count,
                                            .workers = pass->threads,
                                            .spare = pass->spare,
                                            .work = work,
                                            .merge = pass->merge != NULL ? merge : NULL,
                                            .arg = &(struct tiles){pass, source}});
+}
+
+enum yp_status ypi_rx_run(const struct ypi_rx_pass *pass, const struct rx_source *source)
+{
+    return ypi_rx_run_part(pass, source, 0, source != NULL ? source->tiles : 0);
 }

@@ -208,22 +208,22 @@ static enum yp_status exchange(struct rx *rx, bool down)
     struct ypi_rx_device *on = rx->on;
     const struct rxc_merge *merge = &on->merge;
     size_t channels = rx->channels;
-    uint64_t counts[2] = {rx->pixels, rx->skipped};
+    uint64_t counts[2] = {rx->all.pixels, rx->all.skipped};
     const struct {
         void *there, *here;
         size_t bytes;
-    } parts[] = {{merge->m2, rx->m2, channels * channels * sizeof *rx->m2},
-                 {merge->all_mean, rx->mean, channels * sizeof *rx->mean},
-                 {merge->all_low, rx->low, channels * sizeof *rx->low},
-                 {merge->all_high, rx->high, channels * sizeof *rx->high},
+    } parts[] = {{merge->m2, rx->all.m2, channels * channels * sizeof *rx->all.m2},
+                 {merge->all_mean, rx->all.mean, channels * sizeof *rx->all.mean},
+                 {merge->all_low, rx->all.low, channels * sizeof *rx->all.low},
+                 {merge->all_high, rx->all.high, channels * sizeof *rx->all.high},
                  {merge->counts, counts, sizeof counts}};
     enum yp_status status = YP_OK;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && status == YP_OK; i++)
         status = yp_device_copy(on->device, down ? parts[i].here : parts[i].there,
                                 down ? parts[i].there : parts[i].here, parts[i].bytes);
     if (down && status == YP_OK) {
-        rx->pixels = counts[0];
-        rx->skipped = counts[1];
+        rx->all.pixels = counts[0];
+        rx->all.skipped = counts[1];
     }
     return status;
 }

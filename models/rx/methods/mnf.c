@@ -126,14 +126,14 @@ static enum yp_status gather(struct solving *s, const struct rx *rx, const doubl
 {
     s->count = 0;
     for (size_t c = 0; c < s->channels; c++)
-        if (!options->mask_dead || rx->low[c] != rx->high[c])
+        if (!options->mask_dead || rx->all.low[c] != rx->all.high[c])
             s->list[s->count++] = c;
     if (s->count == 0)
         return yp_set_error(YP_INVALID, "%s: all %zu channels are dead", s->what, s->channels);
     for (size_t i = 0; i < s->count; i++)
         for (size_t j = i; j < s->count; j++) {
             size_t at = s->list[i] * s->channels + s->list[j];
-            double data = rx->m2[at] / (double)(rx->pixels - 1), grain = noise[at];
+            double data = rx->all.m2[at] / (double)(rx->all.pixels - 1), grain = noise[at];
             if (!isfinite(data) || !isfinite(grain))
                 return yp_set_error(YP_INVALID,
                                     "%s: the covariance of channels %zu and %zu is %g, "
@@ -218,8 +218,8 @@ static void take(struct rx_mnf *m, const struct solving *s, const struct rx *rx)
         m->away[i] = (float)m->back[i];
     }
     for (size_t c = 0; c < channels; c++) {
-        m->centre[c] = (float)rx->mean[c];
-        m->rest[c] = (float)(rx->mean[c] - (double)m->centre[c]);
+        m->centre[c] = (float)rx->all.mean[c];
+        m->rest[c] = (float)(rx->all.mean[c] - (double)m->centre[c]);
     }
 }
 

@@ -312,7 +312,7 @@ static enum yp_status check_fitted(const struct rx_pipeline *p, const struct rx 
         return ypi_rx_check_finish(
             "rx_pipeline_start", rx,
             &(struct rx_finish_options){.eps = 1, .mask_dead = true, .max_error = o->max_error});
-    if (rx->failed || rx->pixels < 1)
+    if (rx->failed || rx->all.pixels < 1)
         return yp_set_error(YP_INVALID, "rx_pipeline_start: %s",
                             rx->failed ? "a rx_fit before it failed part of the way"
                                        : "there is no finite pixel");
@@ -331,7 +331,7 @@ enum yp_status rx_pipeline_start(struct rx_pipeline *p, const struct rx *fitted,
     if (status != YP_OK)
         return status;
     size_t c = p->options.channels;
-    if (fitted->pixels > 1)
+    if (fitted->all.pixels > 1)
         status = rx_covariance(fitted, p->square);
     else
         memset(p->square, 0, c * c * sizeof *p->square);
