@@ -107,13 +107,40 @@ static enum yp_status broken(const struct ypk_communicator *c)
     return c->broken == YP_OK ? YP_OK : yp_set_error(c->broken, "%s", c->why);
 }
 
+static ypk_watch *watch; /* of this process */
+
+void ypk_set_watch(ypk_watch *function)
+{
+    watch = function;
+}
+
 static enum yp_status collective(struct ypk_communicator *c, struct ypk_call call)
 {
     if (broken(c) != YP_OK)
         return c->broken;
     YPI_HEAP_OWN;
     call.number = ++c->calls;
-    return keep(c, c->engine->collective(c->state, &call));
+    if (watch != NULL)
+        watch(&call, -1, -1);
+    const enum yp_status status = c->engine->collective(c->state, &call);
+    if (watch != NULL)
+        watch(NULL, -1, -1);
+    return keep(c, status);
+}
+
+static enum yp_status exchange(struct ypk_communicator *c, const void *out, size_t out_bytes,
+                               int to, void *in, size_t in_bytes, int from)
+{
+    if (broken(c) != YP_OK)
+        return c->broken;
+    YPI_HEAP_OWN;
+    if (watch != NULL)
+        watch(NULL, to, from);
+    const enum yp_status status =
+        c->engine->exchange(c->state, out, out_bytes, to, in, in_bytes, from);
+    if (watch != NULL)
+        watch(NULL, -1, -1);
+    return keep(c, status);
 }
 
 enum yp_status ypk_barrier(struct ypk_communicator *c)
@@ -186,30 +213,21 @@ enum yp_status ypk_exchange(struct ypk_communicator *c, const void *out, size_t 
         return no_rank(c, "message of this rank to", to);
     if (from < 0 || from >= ypk_size(c) || from == ypk_rank(c))
         return no_rank(c, "message to this rank from", from);
-    if (broken(c) != YP_OK)
-        return c->broken;
-    YPI_HEAP_OWN;
-    return keep(c, c->engine->exchange(c->state, out, out_bytes, to, in, in_bytes, from));
+    return exchange(c, out, out_bytes, to, in, in_bytes, from);
 }
 
 enum yp_status ypk_send(struct ypk_communicator *c, const void *data, size_t bytes, int to)
 {
     if (to < 0 || to >= ypk_size(c) || to == ypk_rank(c))
         return no_rank(c, "message of this rank to", to);
-    if (broken(c) != YP_OK)
-        return c->broken;
-    YPI_HEAP_OWN;
-    return keep(c, c->engine->exchange(c->state, data, bytes, to, NULL, 0, -1));
+    return exchange(c, data, bytes, to, NULL, 0, -1);
 }
 
 enum yp_status ypk_receive(struct ypk_communicator *c, void *data, size_t bytes, int from)
 {
     if (from < 0 || from >= ypk_size(c) || from == ypk_rank(c))
         return no_rank(c, "message to this rank from", from);
-    if (broken(c) != YP_OK)
-        return c->broken;
-    YPI_HEAP_OWN;
-    return keep(c, c->engine->exchange(c->state, NULL, 0, -1, data, bytes, from));
+    return exchange(c, NULL, 0, -1, data, bytes, from);
 }
 
 void *ypk_allocate(struct ypk_communicator *c, size_t bytes)

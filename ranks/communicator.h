@@ -92,3 +92,11 @@ enum yp_status ypk_exchange(struct ypk_communicator *c, const void *out, size_t 
  * yp_last_error() set. It belongs to the caller and is freed before ypk_leave(). */
 void *ypk_allocate(struct ypk_communicator *c, size_t bytes);
 enum yp_status ypk_free(struct ypk_communicator *c, void *memory);
+
+struct ypk_call; /* engine.h */
+/* Is called by the thread that enters an operation, and again when it is over: `call` of a
+ * collective one; of messages `to` and `from` the ranks, -1 where there is none; over: NULL, -1 and
+ * -1. */
+typedef void ypk_watch(const struct ypk_call *call, int to, int from);
+/* For all communicators of this process; NULL: none. */
+void ypk_set_watch(ypk_watch *watch);

@@ -144,3 +144,25 @@ enum yp_status ypi_read_at(int fd, const char *path, uint64_t offset, void *to, 
     }
     return YP_OK;
 }
+
+static bool can_be_executed(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+char *ypi_program_path(const char *program)
+{
+    if (strchr(program, '/') != NULL)
+        return can_be_executed(program) ? realpath(program, NULL) : NULL;
+    const char *at = getenv("PATH");
+    while (at != NULL && *at != '\0') {
+        size_t length = strcspn(at, ":");
+        char *path = ypi_format("%.*s/%s", (int)length, at, program);
+        if (length > 0 && can_be_executed(path))
+            return path;
+        free(path);
+        at += length + (at[length] == ':');
+    }
+    return NULL;
+}

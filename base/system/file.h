@@ -25,6 +25,10 @@ enum yp_status ypi_read_at(int fd, const char *path, uint64_t offset, void *to, 
 /* Whether both are there and are one file, by whatever names. */
 bool ypi_is_same_file(const char *a, const char *b);
 
+/* The file that a shell would execute for `program`: by PATH, or where a slash stands in it as it
+ * stands. NULL: there is none that may be executed. The caller frees. */
+char *ypi_program_path(const char *program);
+
 /* Removes a directory with all that is in it, and follows no link; as much of it as can be. */
 void ypi_remove_tree(const char *path);
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <yieldpoint/case.h>
@@ -220,4 +221,12 @@ bool ypi_self_without_loader(int argc)
     const bool ok = program == NULL || is_itself(program) || start_anew(program, &own, argc);
     free(program);
     return ok;
+}
+
+/* The kernel calls a process by the name that it was executed by, which is a link's. */
+void ypi_self_take_name(void)
+{
+    const char *own = ypi_self_path();
+    const char *slash = strrchr(own, '/');
+    prctl(PR_SET_NAME, slash != NULL ? slash + 1 : own);
 }

@@ -11,6 +11,9 @@
 const char *ypi_self_path(void);
 bool ypi_self_in_place(void); /* that path still leads to it */
 
+/* Gives this process the name of its program, where it was executed by a link's. */
+void ypi_self_take_name(void);
+
 enum { YPI_SELF_FILE = 32 };
 /* The name by which every process of this user opens and executes the program file of `process`,
  * as long as that lives. */

@@ -52,6 +52,18 @@ const struct ypi_job *ypi_child_job(const struct yp_case *t);
 /* The resident set that is judged is then `peak` bytes: that of a command, not of this process. */
 void ypi_child_set_resident(struct yp_case *t, uint64_t peak);
 
+/* What a rank does now, for whoever asks where the ranks stand: "the body"; of it a phase, NULL:
+ * none. In other cases nothing. */
+void ypi_child_stands(const char *stage);
+void ypi_child_stands_in(const char *phase);
+/* The rank's functions are over. */
+void ypi_child_leaves(bool early);
+
+/* Joins the other ranks, where the job is for one; false: it cannot, which is sent. Then leaves
+ * them. */
+bool ypi_child_join(struct yp_case *t);
+void ypi_child_part(struct yp_case *t);
+
 /* The measurement that is going on, for phases; NULL: none. */
 struct yp_measurement **ypi_child_measurement(struct yp_case *t);
 

@@ -66,6 +66,7 @@ void ypi_child_leave(const struct yp_case *t)
         fputs("yieldpoint: a case can only be ended by the thread that runs its body\n", stderr);
         abort();
     }
+    t->child->left_early = true;
     if (t->child->unwind != NULL) {
         t->child->unwound++;
         ypi_child_heap_is(t, true); /* destructors are the case's own */

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
+struct ypk_communicator;
 struct ypi_block; /* of yp_alloc, see memory.c */
 struct ypi_tree;  /* the case's processes, see tree.c */
 
@@ -58,7 +59,11 @@ struct ypi_child {
     uint64_t resident_of_command; /* its peak; 0: there is no command */
     struct ypi_resident resident;
     uint64_t tree_peak; /* growth of all processes of the case, bytes */
-    bool heap;          /* is counted */
+    bool heap; /* is counted */
+    /* Of a case of several ranks. */
+    struct ypk_communicator *communicator; /* NULL: it has not joined them, or is not one of them */
+    bool left_early;                       /* a function of the test */
+    bool conducts; /* it runs no body, and its figures are those of the ranks */
 };
 
 /* From now on a block of the accounted allocator that was written outside of fails the case when it

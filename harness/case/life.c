@@ -9,6 +9,7 @@
 #include "harness/body/stack.h"
 #include "harness/body/state.h"
 #include "harness/case/orphans.h"
+#include "harness/conduct/conduct.h"
 #include "harness/measure/count/callgrind.h"
 #include "harness/measure/measurement.h"
 #include "harness/measure/series.h"
@@ -45,6 +46,8 @@ static void enter(const struct yp_case *t, enum ypi_stage_name name)
     stage.stage = name;
     stage.at = ypi_now();
     ypi_child_send(t, YPI_MESSAGE_STAGE, &stage, sizeof stage, NULL, 0);
+    static const char *const names[] = {"setup", "the body", "teardown", "its end"};
+    ypi_child_stands(names[name]);
 }
 
 /* A process that the body forked must not go on as the case: everything would be there twice. */
@@ -64,6 +67,7 @@ static void on_thread_end(void *arg)
     const enum ypi_stage_name stage = t->child->stage;
     end_forked_child(t, stage);
     ypi_child_framework_returns(t);
+    ypi_child_leaves(true);
     ypi_child_fail(t, YPI_CAUSE_EXIT, NULL, 0, "%s ended the case's thread (pthread_exit)",
                    names[stage]);
     if (stage == YPI_STAGE_BODY)
@@ -137,7 +141,8 @@ static void send_refusal(struct yp_case *t, enum yp_status status)
 static bool open_device(struct yp_case *t)
 {
     t->child->device = yp_device_cpu();
-    enum yp_status status = t->test->command != NULL
+    enum yp_status status = t->child->conducts ? YP_OK /* the ranks open it */
+                            : t->test->command != NULL
                                 ? ypi_device_confine(t->device)
                                 : ypi_device_open(t->device, &t->child->device);
     if (status == YP_OK && ypi_child_job(t)->bind != YPI_BIND_NONE)
@@ -183,8 +188,9 @@ static bool begin(struct yp_case *t)
     ypi_bind_among(&job->places);
     /* Whatever the case forks, however it detaches, stays a descendant of this process. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    /* By a process of its own the runner looks at the stacks of a case that is too slow. */
-    prctl(PR_SET_PTRACER, (unsigned long)job->runner);
+    /* By a process of its own the runner looks at the stacks of a case that is too slow; at those
+     * of a rank the one beside it does. */
+    prctl(PR_SET_PTRACER, (unsigned long)(job->rank >= 0 ? getppid() : job->runner));
     /* Criterion leaves a pipe there that never ends: a case that reads would hang. */
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     dup2(nothing, STDIN_FILENO);
@@ -265,7 +271,8 @@ static void end(struct yp_case *t)
     close_device(t);
     ypi_child_free_blocks(child);
     ypi_child_forget_tmp_paths(child);
-    ypi_child_send_memory(t);
+    if (!child->conducts)
+        ypi_child_send_memory(t);
     ypi_child_leave_fixtures(child);
     ypi_orphans_check(t);
     char *lost = ypi_descriptors_lost(child->descriptors);
@@ -343,13 +350,17 @@ static void run_job(const struct ypi_job *job)
         open_memory(job);
     if (!here)
         ypi_callgrind_execute(&t, job);
-    bool ready = begin(&t) && is_of_the_run(&t);
+    child.conducts = job->ranks > 1 && job->rank < 0;
+    bool ready = begin(&t) && is_of_the_run(&t) && ypi_child_join(&t);
     ypi_stack_watch(&t);
     ypi_stack_below(__builtin_frame_address(0));
-    if (here && ready)
+    if (child.conducts && ready)
+        ypi_conduct(&t);
+    else if (here && ready)
         run_stages(&t);
     else if (!here) /* it came back */
         ypi_child_fail(&t, YPI_CAUSE_EXIT, NULL, 0, "%s", yp_last_error());
+    ypi_child_part(&t);
     end(&t);
 }
 
@@ -386,17 +397,9 @@ __attribute__((destructor(101))) static void send_exit(void)
         ypi_channel_send(exit_channel, YPI_MESSAGE_EXIT, NULL, 0, NULL, 0);
 }
 
-/* The kernel calls a process by the name that it was executed by, which is a link's. */
-static void take_name(void)
-{
-    const char *path = ypi_self_path();
-    const char *slash = strrchr(path, '/');
-    prctl(PR_SET_NAME, slash != NULL ? slash + 1 : path);
-}
-
 void ypi_child_main(void)
 {
-    take_name();
+    ypi_self_take_name();
     /* Before Criterion tells the runner of the case: it tells of cases that it passes over too, and
      * only one that has a process has said so here. */
     const struct ypi_job *job = read_job();

@@ -1,11 +1,10 @@
 #include "harness/collect/counted.h"
 
+#include "base/system/file.h"
 #include "base/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #if __has_include(<valgrind/callgrind.h>)
 #define HAS_HEADER true
@@ -17,18 +16,9 @@ extern int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 
 static bool on_path(const char *program)
 {
-    const char *at = getenv("PATH");
-    bool found = false;
-    while (at != NULL && *at != '\0' && !found) {
-        size_t length = strcspn(at, ":");
-        char *path = ypi_format("%.*s/%s", (int)length, at, program);
-        struct stat status;
-        found = length > 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
-                access(path, X_OK) == 0;
-        free(path);
-        at += length + (at[length] == ':');
-    }
-    return found;
+    char *path = ypi_program_path(program);
+    free(path);
+    return path != NULL;
 }
 
 /* NULL when Valgrind can be run here, else the reason it cannot; asked once. */

@@ -172,9 +172,9 @@ static void check_axes(struct ypi_collecting *g)
     }
     int count = ypi_axis_count(test);
     if (count > YP_MAX_AXES)
-        ypi_declaration_error(g, "it has %d axes with that of its types: allowed are %d", count,
-                              YP_MAX_AXES);
-    int declared = count - (test->types.kind != YP_AXIS_NONE);
+        ypi_declaration_error(g, "it has %d axes with those of its types and ranks: allowed are %d",
+                              count, YP_MAX_AXES);
+    int declared = count - (test->types.kind != YP_AXIS_NONE) - (test->ranks != NULL);
     if (declared < YP_MAX_AXES && test->axes[declared].name != NULL)
         ypi_declaration_error(g, "axis %d is of no kind", count + 1);
 }
@@ -220,6 +220,14 @@ static void check_heap(struct ypi_collecting *g)
                                  "(pkg-config --libs yieldpoint-heap)");
 }
 
+static void check_ranks(struct ypi_collecting *g)
+{
+    const struct yp_test *test = g->test;
+    if (test->ranks != NULL && (test->fixture || test->command != NULL))
+        ypi_declaration_error(g, "%s has .ranks: allowed in YP_TEST only",
+                              test->fixture ? "a fixture" : "a command");
+}
+
 /* Of the run, which confines itself only when it begins. */
 static int processors(const struct ypi_options *o)
 {
@@ -242,7 +250,7 @@ static void read_axes(struct ypi_collecting *g)
     for (int i = 0; i < axes->count; i++) {
         const struct yp_axis *axis = ypi_axis_at(g->test, i);
         const int threads = axis->kind == YP_AXIS_THREADS ? processors(g->o) : 0;
-        if (!ypi_axis_read(axis, threads, &axes->of[i]))
+        if (!ypi_axis_read(g->test, axis, threads, &axes->of[i]))
             ypi_declaration_error(g, "axis '%s': %s", axis->name, axes->of[i].problem);
     }
 }
@@ -258,6 +266,7 @@ bool ypi_declaration_is_right(struct ypi_collecting *g)
     ypi_check_budgets(g);
     check_devices(g);
     check_heap(g);
+    check_ranks(g);
     check_problem(g, ypi_relation_problem(g->test));
     check_problem(g, ypi_command_problem(g->test));
     check_problem(g, ypi_fixture_problem(g->test));

@@ -4,6 +4,7 @@
 #include "base/text/text.h"
 #include "device/registry.h"
 #include "harness/collect/counted.h"
+#include "harness/collect/launcher.h"
 #include "harness/vocabulary/relation.h"
 
 #include <stdio.h>
@@ -40,6 +41,8 @@ static void add_case(struct ypi_collecting *g, const struct yp_case *like)
         c->skip = ypi_device_absent(c->device);
     if (c->skip == NULL && g->o->instructions)
         c->skip = ypi_callgrind_refuses(c);
+    if (c->skip == NULL)
+        c->skip = ypi_ranks_refused(c, g->o);
     if (c->skip == NULL && g->o->speed == YPI_SPEED_OFF && ypi_relation_is_of_speed(test))
         c->skip = "a relation of speed, and nothing is timed (--speed=off)";
     if (c->skip == NULL && g->o->audit)
@@ -84,21 +87,32 @@ static bool is_made(struct ypi_collecting *g, const struct ypi_setting *s)
 }
 
 /* The value of --set for the axis or parameter `out`; false when it is not of its kind. */
-static bool read_setting(struct ypi_setting *out, const char *text)
+static bool read_setting(struct ypi_setting *out, const char *text, bool of_ranks)
 {
     out->s = text;
     out->given = true;
     if (out->kind == YP_AXIS_INT)
-        return ypi_parse_i64(text, &out->i);
+        return ypi_parse_i64(text, &out->i) &&
+               (!of_ranks || (out->i >= 1 && out->i <= YPI_RANKS_MOST));
     return out->kind != YP_AXIS_DOUBLE || ypi_parse_double(text, &out->d);
+}
+
+static bool is_of_ranks(const struct ypi_collecting *g, const struct ypi_setting *s)
+{
+    return g->test->ranks != NULL && !s->parameter && strcmp(s->axis, "ranks") == 0;
 }
 
 static void refuse_set(struct ypi_collecting *g, const struct ypi_setting *s,
                        const struct ypi_set *set)
 {
+    char range[64];
+    snprintf(range, sizeof range, "numbers of processes, 1 to %d", YPI_RANKS_MOST);
     fprintf(stderr, "error: --set %s=%s: %s '%s' of %s.%s (%s:%d) takes %s\n", set->axis,
             set->value, s->parameter ? "parameter" : "axis", s->axis, g->test->group, g->test->name,
-            g->test->file, g->test->line, s->kind == YP_AXIS_INT ? "whole numbers" : "numbers");
+            g->test->file, g->test->line,
+            is_of_ranks(g, s)        ? range
+            : s->kind == YP_AXIS_INT ? "whole numbers"
+                                     : "numbers");
     g->out->usage_errors++;
 }
 
@@ -115,7 +129,7 @@ static bool expand_given(struct ypi_collecting *g, struct yp_case *c, int at, in
             continue;
         given = true;
         c->settings[at] = declared;
-        if (!read_setting(&c->settings[at], set->value)) {
+        if (!read_setting(&c->settings[at], set->value, is_of_ranks(g, &declared))) {
             refuse_set(g, &declared, set);
         } else if (!is_made(g, &c->settings[at])) {
             set->not_made = true;

@@ -98,9 +98,10 @@ char *ypi_make_tags(const struct yp_case *c, const struct ypi_options *o)
 {
     bool named = c->decl != NULL && ypi_is_tag(o, c->decl->name, strlen(c->decl->name));
     const struct ypi_device_kind *kind = ypi_device_kind(c->device);
-    char *all = ypi_format("%s %s %s %s", c->test->tags != NULL ? c->test->tags : "",
+    char *all = ypi_format("%s %s %s %s %s", c->test->tags != NULL ? c->test->tags : "",
                            c->decl != NULL && c->decl->tags != NULL ? c->decl->tags : "",
-                           named ? c->decl->name : "", kind != NULL ? kind->tag : "");
+                           named ? c->decl->name : "", kind != NULL ? kind->tag : "",
+                           ypi_ranks(c) > 1 ? "ranks" : "");
     char **words = NULL;
     int count = 0;
     const char *cursor = all;

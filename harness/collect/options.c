@@ -235,6 +235,7 @@ static char *write_slowdown(const void *values, const struct ypi_option *option)
 #define READ(function) .group = GROUP, .kind = YPI_OPTION_OWN, .read = (function)
 
 static const struct ypi_options defaults = {.device = (char[]){"auto"},
+                                            .launcher = (char[]){"auto"},
                                             .repeat = 1,
                                             .slowdown = 1,
                                             .confirmations = 3,
@@ -285,6 +286,8 @@ static const struct ypi_option common[] = {
      .allowed = "numbers of processors such as 0-3,8", .again = 8},
     {"bind", 0, "auto|none|cores", "whether threads stay on cores of their own (auto)",
      AT(CHOICE, bind), .choices = "auto none cores", .again = 9},
+    {"launcher", 0, "PROGRAM", "what starts several ranks: mpirun, srun or a path (auto)",
+     AT(TEXT, launcher), .again = 20},
     {"isa", 0, "NAME", "instructions to use at most: baseline, avx2, avx512 or amx", READ(read_isa),
      .write = write_isa, .again = 10},
     {"keep-tmp", 0, "none|failed|all", "which processes' temporary directories to keep (none)",
@@ -518,6 +521,7 @@ void ypi_options_begin(struct ypi_options *o)
 {
     *o = defaults;
     o->device = ypi_strdup(defaults.device);
+    o->launcher = ypi_strdup(defaults.launcher);
     o->report = ypi_strdup("fE");
     ypi_program_options_forget();
 }

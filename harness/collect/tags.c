@@ -30,6 +30,7 @@ void ypi_register_tags(struct ypi_options *o, char *const *names, char *const *h
         {"medium", "up to a minute: every merge"},
         {"large", "true sizes: nightly"},
         {"xl", "beyond memory: by hand"},
+        {"ranks", "several processes, by mpirun or srun"},
         {"slow", "left out of a gate by -m \"not slow\""},
     };
     for (size_t i = 0; i < sizeof built_in / sizeof built_in[0]; i++)

@@ -12,6 +12,7 @@
 #include "harness/collect/configuration.h"
 #include "harness/collect/fixtures.h"
 #include "harness/collect/select.h"
+#include "harness/conduct/rank.h"
 #include "harness/criterion/socket.h"
 #include "harness/driver/arrange.h"
 #include "harness/driver/debugger.h"
@@ -275,7 +276,7 @@ int ypi_program(int argc, char **argv)
     struct ypi_options o;
     const struct ypi_job *job = NULL;
     open_standard_streams();
-    if (ypi_callgrind_executed(&job)) {
+    if (ypi_rank_executed(&job) || ypi_callgrind_executed(&job)) {
         if (job != NULL)
             ypi_child_direct(job);
         fprintf(stderr, "error: %s\n", yp_last_error());

@@ -84,7 +84,7 @@ void ypi_judge_budgets(struct ypi_result *r, const struct ypi_judging *how)
     r->verdicts = ypi_calloc(YPI_MAX_BUDGETS, sizeof *r->verdicts);
     for (int next = 0; (b = ypi_next_budget(r->c, &next)) != NULL;) {
         struct ypi_verdict *v = &r->verdicts[r->verdict_count++];
-        *v = ypi_budget_judge(r, b, how->speed_judged);
+        *v = ypi_budget_judge(r, b, how->speed_judged && !r->crowded);
         excuse_crowded(r, v);
         ypi_judge_baseline(v, how);
         if (not_judged(r->c, b->kind, how))

@@ -234,7 +234,7 @@ static bool declares(const struct yp_test *test, const char *axis, const char *t
         struct yp_axis_values values;
         if (strcmp(at->name, axis) != 0)
             continue;
-        ypi_axis_read(at, ypi_processors(), &values);
+        ypi_axis_read(test, at, ypi_processors(), &values);
         for (size_t k = 0; k < values.count && !found; k++) {
             char *value = ypi_setting_text(&values.of[k]);
             ypi_text_add(shown, "%s%s", shown->length > 0 ? ", " : "", value);

@@ -153,6 +153,7 @@ bool ypi_phase_begin(struct yp_case *t, const char *name)
         wrong = "has a name of 64 characters or more";
     if (wrong != NULL)
         ypi_child_quit(t, YPI_CAUSE_USAGE, "yp_phase '%s' %s", name, wrong);
+    ypi_child_stands_in(name);
     begin(m, phase_of(m, name));
     return true;
 }
@@ -160,6 +161,7 @@ bool ypi_phase_begin(struct yp_case *t, const char *name)
 bool ypi_phase_end(struct yp_case *t)
 {
     end(*ypi_child_measurement(t));
+    ypi_child_stands_in(NULL);
     return false;
 }
 

@@ -333,6 +333,19 @@ static bool read_message(struct reader *reader, uint32_t kind, const char *bytes
         ypi_result_note(r, "%s", bytes);
     } else if (kind == YPI_MESSAGE_STACK) {
         return read_stack(r, bytes, size);
+    } else if (kind == YPI_MESSAGE_TRACE && size > 0 && bytes[size - 1] == '\0') {
+        if (r->failure_count == 0)
+            return false;
+        free(r->failures[r->failure_count - 1].stack);
+        r->failures[r->failure_count - 1].stack = ypi_strdup(bytes);
+    } else if (kind == YPI_MESSAGE_PLACE && size == sizeof reader->report.place) {
+        memcpy(&reader->report.place, bytes, size);
+        return ypi_rank_place_is_sound(&reader->report.place);
+    } else if (kind == YPI_MESSAGE_REAPED && size == sizeof reader->report.reaped) {
+        memcpy(&reader->report.reaped, bytes, size);
+        reader->report.is_reaped = true;
+    } else if (kind == YPI_MESSAGE_CROWDED) {
+        r->crowded = true;
     } else if (kind == YPI_MESSAGE_RETURNED && size == sizeof(enum ypi_stage_name)) {
         note_returned(reader, bytes);
     } else {

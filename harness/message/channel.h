@@ -36,6 +36,10 @@ struct ypi_report {
     enum ypi_stage_name stage;
     double began, entered; /* monotonic seconds: the first stage, the last one; 0: none */
     bool skipped, ended, exited;
+    /* Of a rank. */
+    struct ypi_rank_place place; /* node "": it has not begun */
+    bool is_reaped;
+    struct ypi_reaped reaped;
 };
 struct ypi_report ypi_channel_read(const char *path, struct ypi_result *result);
 

@@ -70,6 +70,11 @@ bool ypi_measured_is_sound(const struct ypi_measured *m)
            bounds_are_sound(m);
 }
 
+bool ypi_rank_place_is_sound(const struct ypi_rank_place *place)
+{
+    return ENDS(place->node);
+}
+
 bool ypi_stack_is_sound(const struct ypi_stack *stack)
 {
     for (int i = 0; i < YPI_FRAMES_MAX; i++)

@@ -12,4 +12,5 @@ bool ypi_value_is_sound(const struct ypi_value *value);
 bool ypi_gradient_is_sound(const struct ypi_gradient *gradient);
 bool ypi_memory_is_sound(const struct ypi_memory *memory);
 bool ypi_measured_is_sound(const struct ypi_measured *measured);
+bool ypi_rank_place_is_sound(const struct ypi_rank_place *place);
 bool ypi_stack_is_sound(const struct ypi_stack *stack);

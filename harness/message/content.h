@@ -21,6 +21,10 @@ enum ypi_message {
     YPI_MESSAGE_RETURNED, /* enum ypi_stage_name: a process that the body forked returned from it */
     YPI_MESSAGE_NOTE,     /* a sentence, NUL-terminated */
     YPI_MESSAGE_STACK,    /* struct ypi_stack, of its frames those that are there */
+    YPI_MESSAGE_TRACE,    /* the stack of the failure before it as text, NUL-terminated */
+    YPI_MESSAGE_PLACE,    /* struct ypi_rank_place: of a rank */
+    YPI_MESSAGE_REAPED,   /* struct ypi_reaped: of a rank, by the process that started it */
+    YPI_MESSAGE_CROWDED,  /* nothing: more ranks than processors, so speed is not judged */
 };
 
 /* Addresses in a case's process, whose memory the runner may read; 0: not known. */
@@ -45,4 +49,17 @@ struct ypi_failure_message {
     enum ypi_cause cause;
     int line;
     bool has_file;
+};
+
+/* Where a rank is. */
+struct ypi_rank_place {
+    char node[64];  /* its host's name, cut off at the end */
+    int local_rank; /* among the ranks of the launcher's node; -1: not known */
+    int processors; /* that it may use */
+};
+
+/* How the process of a rank ended. */
+struct ypi_reaped {
+    int status;   /* as of waitpid() */
+    bool ordered; /* killed since the case was over, or since its launcher wanted it */
 };

@@ -36,13 +36,25 @@ struct ypi_job {
     enum ypi_bind bind;
     struct ypi_places places; /* none where nothing is bound */
     int attempt;              /* see ypi_result */
+    int ranks;                /* processes that work together in the case; 1: it is alone */
+    int rank;                 /* this one's number; -1: it is the case's own process */
+    double timeout;           /* seconds, of the case */
+    uint64_t output_limit;    /* bytes the case may write */
     pid_t runner;
     int provided, given[YP_MAX_FIXTURES]; /* descriptors of the runner, see fixture.h; -1: none */
     int memory, number;                   /* of the runner and in it: see channel_memory.h */
     char *id;
     char *tags;
-    char *root;    /* path: the project's, where commands run */
-    char *channel; /* path */
-    char *output;  /* path, NULL: not captured */
-    char *turns;   /* path of the socket by which batches get their turns; NULL: none */
+    char *root;     /* path: the project's, where commands run */
+    char *channel;  /* path */
+    char *output;   /* path, NULL: not captured */
+    char *turns;    /* path of the socket by which batches get their turns; NULL: none */
+    char *launcher; /* path: what starts the ranks; NULL where there is one */
+    char *meeting;  /* path: a directory where the ranks meet; NULL before they are started */
 };
+
+/* A job for a program that is executed anew, as a file. Both ends are the same program. Where its
+ * processors are and its turns are left out. YP_IO with yp_last_error() set. */
+enum yp_status ypi_job_write(const struct ypi_job *job, const char *path);
+/* NULL with yp_last_error() set. The caller keeps it as long as the process lives. */
+struct ypi_job *ypi_job_read(const char *path);

@@ -4,6 +4,7 @@
 #include "base/system/clock.h"
 #include "base/system/process.h"
 #include "base/text/text.h"
+#include "harness/message/rank_files.h"
 #include "harness/message/tmp_path.h"
 #include "harness/run/watchdog.h"
 #include "harness/stack/symbols.h"
@@ -240,6 +241,17 @@ static void sweep(struct ypi_result *r, const struct ypi_item *item,
                         swept > 1 ? "es" : "", name);
 }
 
+static void end_paths_of_ranks(const struct ypi_item *item, enum ypi_keep_tmp keep,
+                               struct ypi_result *r)
+{
+    const int ranks = ypi_ranks(&item->c);
+    for (int i = 0; i < ranks && ranks > 1; i++) {
+        char *channel = ypi_rank_file(item->channel, i, "channel");
+        ypi_tmp_path_end(channel, item->attempt, keep, r);
+        free(channel);
+    }
+}
+
 struct ypi_report ypi_ending_result(struct ypi_item *item, const struct ypi_ending *ending,
                                     const struct ypi_options *o, struct ypi_result *r)
 {
@@ -258,8 +270,9 @@ struct ypi_report ypi_ending_result(struct ypi_item *item, const struct ypi_endi
         ypi_result_note(r, "stood still together with the runner for %.3g s", item->paused);
     r->tail = read_tail(item, &r->output_bytes);
     /* Of a process whose result goes nobody would learn of the directory. */
-    ypi_tmp_path_end(item->channel, item->attempt,
-                     item->watched != 0 ? YPI_KEEP_TMP_NONE : o->keep_tmp, r);
+    const enum ypi_keep_tmp keep = item->watched != 0 ? YPI_KEEP_TMP_NONE : o->keep_tmp;
+    ypi_tmp_path_end(item->channel, item->attempt, keep, r);
+    end_paths_of_ranks(item, keep, r);
     ypi_item_remove_files(item);
     return report;
 }

@@ -4,6 +4,7 @@
 #include "base/text/text.h"
 #include "harness/case/life.h"
 #include "harness/collect/counted.h"
+#include "harness/collect/launcher.h"
 #include "harness/message/libraries.h"
 #include "harness/message/tmp_path.h"
 #include "harness/message/worker.h"
@@ -344,6 +345,10 @@ struct ypi_job ypi_job_of(const struct ypi_item *item, const struct ypi_options 
     /* The next case in the same process would be bound like the one before. */
     job.bind = o->no_fork ? YPI_BIND_NONE : o->bind;
     job.attempt = item->attempt;
+    job.ranks = ypi_ranks(c);
+    job.rank = -1;
+    job.timeout = c->timeout;
+    job.output_limit = o->output_limit;
     job.provided = item->provided;
     memcpy(job.given, item->given, sizeof job.given);
     job.id = lend(c->id);
@@ -355,6 +360,7 @@ struct ypi_job ypi_job_of(const struct ypi_item *item, const struct ypi_options 
     job.channel = lend(item->channel);
     job.output = lend(item->output);
     job.turns = lend(o->turns);
+    job.launcher = job.ranks > 1 ? lend(ypi_launcher(o, NULL)) : NULL;
     return job;
 }
 
@@ -383,8 +389,8 @@ void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o, struct ypi
         job->settings[i].s = share(job->settings[i].s);
     for (int i = 0; i < YPI_MAX_BUDGETS; i++)
         job->budgets[i].name = share(job->budgets[i].name);
-    char **const texts[] = {&job->id,      &job->tags,   &job->root,
-                            &job->channel, &job->output, &job->turns};
+    char **const texts[] = {&job->id,     &job->tags,  &job->root,    &job->channel,
+                            &job->output, &job->turns, &job->launcher};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         *texts[i] = share(*texts[i]);
     item->extra.data = job;

@@ -28,6 +28,8 @@ enum { CHILDREN_MAX = 1024, ZOMBIES_MAX = 64 };
 #define AGAIN_SECONDS 1.0
 /* In which all threads of a case that is too slow stop, but those that a device keeps waiting. */
 #define STOP_SECONDS 0.2
+/* In which a case that is too slow ends its ranks. */
+#define RANKS_SECONDS 5.0
 /* From a process's first sight to its first message; a start takes milliseconds. */
 #define START_SECONDS 30.0
 /* For a case that just comes to life, before the run stops at Ctrl-Z. */
@@ -133,6 +135,12 @@ static void end_late(struct ypi_item *item, pid_t pid)
     ypi_frozen_clear(&frozen);
 }
 
+/* A case of several ranks ends them itself when its time is over, and says where each stood. */
+static double margin(const struct ypi_item *item)
+{
+    return ypi_ranks(&item->c) > 1 ? RANKS_SECONDS : 0;
+}
+
 static void watch(struct ypi_watchdog *w, struct ypi_item *item)
 {
     double now = ypi_kernel_now();
@@ -144,7 +152,7 @@ static void watch(struct ypi_watchdog *w, struct ypi_item *item)
             end_case(item, pid, YPI_CAUSE_TIMEOUT);
     } else if (w->requests->interrupted) {
         end_case(item, pid, YPI_CAUSE_INTERRUPTED);
-    } else if (now > item->started + item->paused + item->c.timeout) {
+    } else if (now > item->started + item->paused + item->c.timeout + margin(item)) {
         end_late(item, pid);
     } else if (too_much_output(item, w->o)) {
         end_case(item, pid, YPI_CAUSE_OUTPUT);

@@ -5,6 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Its values stand in the test. */
+static const struct yp_axis ranks = {.name = "ranks", .kind = YP_AXIS_RANKS, .count = 1};
+
+const struct yp_axis *ypi_axis_at(const struct yp_test *test, int i)
+{
+    if (test->types.kind != YP_AXIS_NONE && i-- == 0)
+        return &test->types;
+    for (int k = 0; k < YP_MAX_AXES && test->axes[k].kind != YP_AXIS_NONE; k++, i--)
+        if (i == 0)
+            return &test->axes[k];
+    return i == 0 && test->ranks != NULL ? &ranks : NULL;
+}
+
+int ypi_ranks(const struct yp_case *c)
+{
+    for (int i = 0; i < c->setting_count && c->test->ranks != NULL; i++)
+        if (c->settings[i].axis == ranks.name)
+            return (int)c->settings[i].i;
+    return 1;
+}
+
 bool ypi_setting_equal(const struct ypi_setting *x, const struct ypi_setting *y)
 {
     return x->kind != y->kind          ? false
@@ -29,7 +50,7 @@ const char *ypi_axis_kind_name(enum yp_axis_kind kind)
     static const char *const names[] = {
         [YP_AXIS_NONE] = "none",     [YP_AXIS_INT] = "int",     [YP_AXIS_DOUBLE] = "double",
         [YP_AXIS_STRING] = "string", [YP_AXIS_FROM] = "none",   [YP_AXIS_RANGE] = "int",
-        [YP_AXIS_GEOMETRIC] = "int", [YP_AXIS_THREADS] = "int",
+        [YP_AXIS_GEOMETRIC] = "int", [YP_AXIS_THREADS] = "int", [YP_AXIS_RANKS] = "int",
     };
     return names[kind];
 }
@@ -121,7 +142,9 @@ static char *twice(const struct yp_axis_values *values)
     for (size_t i = 1; i < values->count && problem == NULL; i++)
         if (ypi_setting_equal(&sorted[i], &sorted[i - 1])) {
             char *text = ypi_setting_text(&sorted[i]);
-            problem = ypi_format("its function gives '%s' twice", text);
+            problem = ypi_format(values->name == ranks.name ? "'%s' stands there twice"
+                                                            : "its function gives '%s' twice",
+                                 text);
             free(text);
         }
     free(sorted);
@@ -218,9 +241,35 @@ static void read_values(struct yp_axis_values *out, const struct yp_axis *axis)
     }
 }
 
-bool ypi_axis_read(const struct yp_axis *axis, int processors, struct yp_axis_values *out)
+/* "1 2 4" */
+static bool read_ranks(const char *list, struct yp_axis_values *out)
+{
+    const char *word = NULL;
+    size_t length = 0;
+    *out = (struct yp_axis_values){.name = ranks.name, .kind = YP_AXIS_INT};
+    for (const char *at = list; out->problem == NULL && ypi_next_word(&at, &word, &length);) {
+        char *text = ypi_format("%.*s", (int)length, word);
+        long long count = 0;
+        if (!ypi_parse_i64(text, &count) || count < 1 || count > YPI_RANKS_MOST)
+            out->problem = ypi_format("'%s' is no number of processes: allowed are 1 to %d", text,
+                                      YPI_RANKS_MOST);
+        else
+            append_int(out, count);
+        free(text);
+    }
+    if (out->problem == NULL && out->count == 0)
+        out->problem = ypi_strdup(".ranks is empty: allowed are numbers such as \"1 2 4\"");
+    if (out->problem == NULL)
+        out->problem = twice(out);
+    return out->problem == NULL;
+}
+
+bool ypi_axis_read(const struct yp_test *test, const struct yp_axis *axis, int processors,
+                   struct yp_axis_values *out)
 {
     const long long *ends = axis->values.i;
+    if (axis->kind == YP_AXIS_RANKS)
+        return read_ranks(test->ranks, out);
     if (axis->kind == YP_AXIS_FROM)
         return read_function(axis, out);
     *out = (struct yp_axis_values){.name = axis->name, .kind = axis->kind};

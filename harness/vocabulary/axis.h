@@ -14,9 +14,10 @@ struct yp_axis_values {
     char *problem; /* owned: why a value was not added; NULL: all were */
 };
 
-/* All values of the axis, in a run that may use so many processors; false when there are none,
- * `problem` says why. To be given back by ypi_axis_clear() either way. */
-bool ypi_axis_read(const struct yp_axis *axis, int processors, struct yp_axis_values *out);
+/* All values of an axis of the test, in a run that may use so many processors; false when there are
+ * none, `problem` says why. To be given back by ypi_axis_clear() either way. */
+bool ypi_axis_read(const struct yp_test *test, const struct yp_axis *axis, int processors,
+                   struct yp_axis_values *out);
 void ypi_axis_clear(struct yp_axis_values *values);
 
 /* Same kind and value. */

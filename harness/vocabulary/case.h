@@ -23,14 +23,11 @@ struct ypi_setting {
 
 #define YPI_MAX_SETTINGS (YP_MAX_AXES + YP_MAX_PARAMETERS)
 
-/* The i-th axis of a test, with that of its types in front; NULL: it has no more. Of a
- * declaration that is right they are YP_MAX_AXES together. */
-static inline const struct yp_axis *ypi_axis_at(const struct yp_test *test, int i)
-{
-    if (test->types.kind != YP_AXIS_NONE && i-- == 0)
-        return &test->types;
-    return i < YP_MAX_AXES && test->axes[i].kind != YP_AXIS_NONE ? &test->axes[i] : NULL;
-}
+/* The i-th axis of a test, with that of its types in front and that of its ranks at the end; NULL:
+ * it has no more. Of a declaration that is right they are YP_MAX_AXES together. */
+const struct yp_axis *ypi_axis_at(const struct yp_test *test, int i);
+
+#define YPI_RANKS_MOST 4096 /* of one case */
 
 struct yp_case {
     const struct yp_test *test;
@@ -56,6 +53,9 @@ struct yp_case {
     int repeat;              /* 0 .. --repeat - 1 */
     struct ypi_child *child; /* only in the process that runs the body */
 };
+
+/* How many processes work together in the case: the value of its axis "ranks"; 1 without it. */
+int ypi_ranks(const struct yp_case *c);
 
 const char *ypi_axis_kind_name(enum yp_axis_kind kind); /* "int", "double", "string" */
 

@@ -46,6 +46,7 @@ const char *const ypi_cause_names[] = {"expectation",
                                        "forked child returned",
                                        "memory overrun",
                                        "fixture",
+                                       "ranks",
                                        NULL};
 
 const char *ypi_cause_name(enum ypi_cause cause)

@@ -47,6 +47,7 @@ enum ypi_cause {
     YPI_CAUSE_FORKED,  /* a process that the body forked went on as the case */
     YPI_CAUSE_OVERRUN, /* wrote outside of a block of memory */
     YPI_CAUSE_FIXTURE, /* one that it is given has failed */
+    YPI_CAUSE_RANKS,   /* a rank is missing, or they do not go the same way */
     YPI_CAUSES
 };
 
@@ -331,7 +332,8 @@ struct ypi_result {
     double duration;              /* of the process, seen from outside */
     bool ended;                   /* the case reported its end */
     bool skipped;                 /* the body said so */
-    int exit_code, signal;        /* of the process, where known */
+    bool crowded;          /* more ranks than processors: its speed is recorded, and not judged */
+    int exit_code, signal; /* of the process, where known */
     bool has_hash;
     uint64_t hash; /* of the data */
     struct ypi_memory memory;

@@ -47,6 +47,7 @@ enum yp_axis_kind {
     YP_AXIS_RANGE,
     YP_AXIS_GEOMETRIC,
     YP_AXIS_THREADS,
+    YP_AXIS_RANKS, /* of .ranks */
 };
 
 /* A parameter of a named case. A body reads it like an axis (yp_int, ...). `--set NAME=VALUE`
@@ -141,6 +142,7 @@ struct yp_test {
      * axes and device. */
     bool (*filter)(const struct yp_case *t);
     const char *devices; /* "cpu", "cpu cuda"; NULL: the CPU, and no device in the id */
+    const char *ranks;   /* "1 2 4": numbers of processes (ranks.h); NULL: one, not in the id */
     double timeout;      /* seconds for setup, body and teardown together; 0: 60 */
     void (*setup)(struct yp_case *t);
     void (*teardown)(struct yp_case *t); /* also runs after a failed body, but not after a failed or

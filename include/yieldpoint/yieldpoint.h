@@ -14,6 +14,7 @@
 #include <yieldpoint/measure.h>
 #include <yieldpoint/memory.h>
 #include <yieldpoint/option.h>
+#include <yieldpoint/ranks.h>
 #include <yieldpoint/relation.h>
 #include <yieldpoint/serve.h>
 #include <yieldpoint/test.h>

@@ -36,65 +36,6 @@ static char *beside(const char *channel, const char *ending)
     return ypi_format("%s.%s", channel, ending);
 }
 
-/* The texts that a job points to. */
-enum { JOB_TEXTS = YPI_MAX_SETTINGS + YPI_MAX_BUDGETS + 5 };
-static void texts_of(struct ypi_job *job, char **texts[JOB_TEXTS])
-{
-    int count = 0;
-    texts[count++] = &job->id;
-    texts[count++] = &job->tags;
-    texts[count++] = &job->root;
-    texts[count++] = &job->channel;
-    texts[count++] = &job->output;
-    for (int i = 0; i < YPI_MAX_SETTINGS; i++)
-        texts[count++] = (char **)(uintptr_t)&job->settings[i].s;
-    for (int i = 0; i < YPI_MAX_BUDGETS; i++)
-        texts[count++] = (char **)(uintptr_t)&job->budgets[i].name;
-}
-
-/* Both ends are the same program, so it is written as it lies in memory: the structure, then each
- * text that is there with its NUL. */
-static enum yp_status write_job(const struct ypi_job *job, const char *path)
-{
-    struct ypi_job copy = *job;
-    copy.places = (struct ypi_places){0}; /* nothing is bound that is not timed */
-    char **texts[JOB_TEXTS];
-    texts_of(&copy, texts);
-    FILE *file = fopen(path, "we");
-    bool ok = file != NULL && fwrite(&copy, sizeof copy, 1, file) == 1;
-    for (int i = 0; i < JOB_TEXTS && ok; i++)
-        ok = *texts[i] == NULL || fwrite(*texts[i], strlen(*texts[i]) + 1, 1, file) == 1;
-    if (file != NULL)
-        ok = fclose(file) == 0 && ok;
-    return ok ? YP_OK : yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
-}
-
-/* Kept as long as the process lives. */
-static struct ypi_job *read_job(const char *path)
-{
-    FILE *file = fopen(path, "re");
-    struct ypi_job *job = ypi_calloc(1, sizeof *job);
-    bool ok = file != NULL && fread(job, sizeof *job, 1, file) == 1;
-    char **texts[JOB_TEXTS];
-    texts_of(job, texts);
-    for (int i = 0; i < JOB_TEXTS && ok; i++) {
-        size_t capacity = 0;
-        if (*texts[i] == NULL)
-            continue;
-        *texts[i] = NULL;
-        ok = getdelim(texts[i], &capacity, '\0', file) > 0;
-    }
-    if (!ok)
-        yp_set_error(YP_IO, DIRECT ": %s: %s", path,
-                     file == NULL ? strerror(errno) : "is not what a case has written");
-    if (file != NULL)
-        fclose(file);
-    if (ok)
-        return job;
-    free(job);
-    return NULL;
-}
-
 static void prefer(const char *name, const char *value)
 {
     setenv(name, value, 0);
@@ -149,7 +90,7 @@ void ypi_callgrind_execute(const struct yp_case *t, const struct ypi_job *job)
     char *file = beside(job->channel, "job");
     char *out = out_file_option(job->channel);
     ypi_self_file(job->runner, program);
-    if (write_job(job, file) == YP_OK) {
+    if (ypi_job_write(job, file) == YP_OK) {
         const char *const words[] = {"valgrind",
                                      "--tool=callgrind",
                                      "--command-line-only=yes",
@@ -185,7 +126,7 @@ bool ypi_callgrind_executed(const struct ypi_job **job)
     channel = ypi_strdup(path);
     unsetenv(DIRECT); /* what the case starts is no case */
     char *file = beside(channel, "job");
-    *job = read_job(file);
+    *job = ypi_job_read(file);
     unlink(file);
     free(file);
     return true;

@@ -1,0 +1,14 @@
+/* What starts the processes of a case of several ranks. */
+#pragma once
+
+#include "harness/vocabulary/case.h"
+#include "harness/vocabulary/options.h"
+
+/* Its absolute path, found once a run: `--launcher`, or for "auto" srun inside an allocation of
+ * Slurm and mpirun elsewhere. NULL: there is none; *reason says what was looked for. Static texts.
+ */
+const char *ypi_launcher(const struct ypi_options *o, const char **reason);
+
+/* Why a case of several ranks cannot run here, or with these options: a static text. NULL: it can,
+ * or it has one rank. */
+const char *ypi_ranks_refused(const struct yp_case *c, const struct ypi_options *o);

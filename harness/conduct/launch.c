@@ -1,0 +1,138 @@
+#include "harness/conduct/launch.h"
+
+#include "base/system/self.h"
+#include "base/text/text.h"
+#include "harness/conduct/rank.h"
+#include "harness/message/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { WORDS_MAX = 16 };
+
+const char *ypi_launcher_name(const struct ypi_job *job)
+{
+    const char *slash = strrchr(job->launcher, '/');
+    return slash != NULL ? slash + 1 : job->launcher;
+}
+
+bool ypi_on_several_nodes(void)
+{
+    const char *nodes = getenv("SLURM_JOB_NUM_NODES");
+    return nodes != NULL && atoi(nodes) > 1;
+}
+
+static bool is_srun(const struct ypi_job *job)
+{
+    return strncmp(ypi_launcher_name(job), "srun", 4) == 0;
+}
+
+/* The user's own choice counts more. */
+static void prefer(const char *name, const char *value)
+{
+    setenv(name, value, 0);
+}
+
+/* By the environment alone, which both kinds of mpirun take: one does not have to know which it is.
+ * Ranks may be more than processors, and several cases run beside each other, so nothing is bound.
+ * Within a node the search for networks takes half of the start. */
+static void set_mpi(const struct ypi_job *job)
+{
+    const bool several = ypi_on_several_nodes();
+    prefer("OMPI_ALLOW_RUN_AS_ROOT", "1");
+    prefer("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    prefer("OMPI_MCA_rmaps_base_oversubscribe", "1");
+    prefer("OMPI_MCA_hwloc_base_binding_policy", "none");
+    /* What it kills may say before where it stood. */
+    prefer("OMPI_MCA_odls_base_sigkill_timeout", "1");
+    if (several)
+        return;
+    prefer("OMPI_MCA_pml", "ob1");
+    prefer("OMPI_MCA_btl", "self,vader");
+    /* What killed ranks leave there goes with the directory. */
+    prefer("OMPI_MCA_btl_vader_backing_directory", job->meeting);
+    prefer("OMPI_MCA_orte_tmpdir_base", job->meeting);
+}
+
+static void set_environment(const struct ypi_job *job)
+{
+    char worker[32];
+    /* The ranks are ordinary programs, though of this case. */
+    unsetenv(YPI_MARK_OF_CRITERION);
+    snprintf(worker, sizeof worker, "%d", (int)getpid());
+    setenv(YPI_MARK, worker, 1);
+    setenv(YPI_RANKS_MARK, job->channel, 1);
+    set_mpi(job);
+}
+
+/* The file that this process was started from, on this node; on others, its path. */
+static const char *program(void)
+{
+    static char file[YPI_SELF_FILE];
+    if (ypi_on_several_nodes())
+        return ypi_self_path();
+    ypi_self_file(getpid(), file);
+    return file;
+}
+
+static void fill_words(const char *words[WORDS_MAX], const struct ypi_job *job, char count[16])
+{
+    int used = 0;
+    snprintf(count, 16, "%d", job->ranks);
+    words[used++] = job->launcher;
+    words[used++] = "-n";
+    words[used++] = count;
+    if (is_srun(job)) {
+        words[used++] = "--overcommit";
+        words[used++] = "--overlap"; /* where this program is a step of srun's itself */
+        words[used++] = "--quiet";
+        words[used++] = "--wait=0"; /* the case's process decides when the others end */
+        words[used++] = "--kill-on-bad-exit=0";
+        words[used++] = "--input=none";
+    }
+    words[used++] = program();
+    words[used++] = job->id;
+    words[used] = NULL;
+}
+
+/* In the child. */
+__attribute__((noreturn)) static void execute(const struct ypi_job *job, const char *output,
+                                              pid_t parent, const char *const *words)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_FAILURE);
+    const int fd =
+        job->output != NULL ? open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+    if (fd >= 0) {
+        dup2(fd, STDOUT_FILENO);
+        dup2(fd, STDERR_FILENO);
+    }
+    /* Of its own: a launcher signals the group that it is in. */
+    setpgid(0, 0);
+    execv(job->launcher, (char *const *)(uintptr_t)words);
+    fprintf(stderr, "%s: %s\n", job->launcher, strerror(errno));
+    _exit(EXIT_FAILURE);
+}
+
+pid_t ypi_launch(const struct ypi_job *job, const char *output)
+{
+    const char *words[WORDS_MAX];
+    char count[16];
+    fill_words(words, job, count);
+    set_environment(job);
+    fflush(NULL);
+    const pid_t parent = getpid();
+    const pid_t pid = fork();
+    if (pid == 0)
+        execute(job, output, parent, words);
+    if (pid < 0)
+        yp_set_error(YP_IO, "%s cannot be started: %s", job->launcher, strerror(errno));
+    return pid;
+}

@@ -1,0 +1,15 @@
+/* The launcher of a case's ranks. */
+#pragma once
+
+#include "harness/message/job.h"
+
+/* Starts it with as many copies of this program as the job has ranks. What it prints itself goes to
+ * the file `output` where the case's output is captured. It dies with this process. -1 with
+ * yp_last_error() set. */
+pid_t ypi_launch(const struct ypi_job *job, const char *output);
+
+/* "mpirun": the launcher's name for messages. */
+const char *ypi_launcher_name(const struct ypi_job *job);
+
+/* Whether the allocation that this program runs in has several nodes. */
+bool ypi_on_several_nodes(void);

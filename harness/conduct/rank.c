@@ -1,0 +1,199 @@
+#include "harness/conduct/rank.h"
+
+#include "base/system/freeze.h"
+#include "base/system/process.h"
+#include "base/system/self.h"
+#include "base/text/text.h"
+#include "device/cpu/binding.h"
+#include "harness/body/stack.h"
+#include "harness/message/channel.h"
+#include "harness/message/rank_files.h"
+#include "harness/stack/pending.h"
+#include "harness/stack/walk.h"
+#include "ranks/place.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { THREADS_MAX = 32 };
+#define PERIOD_NANOSECONDS 20000000
+#define STOP_SECONDS 0.2
+
+/* -- beside the rank ------------------------------------------------------------------------ */
+
+static void send_reaped(const struct ypi_job *job, int status, bool ordered)
+{
+    struct ypi_reaped reaped;
+    memset(&reaped, 0, sizeof reaped);
+    reaped.status = status;
+    reaped.ordered = ordered;
+    ypi_channel_send(job->channel, YPI_MESSAGE_REAPED, &reaped, sizeof reaped, NULL, 0);
+}
+
+/* Where its threads are, as they stand still. Both processes have the framework's variables at the
+ * same addresses. */
+static void send_stacks(const struct ypi_job *job, pid_t rank)
+{
+    struct ypi_thread threads[THREADS_MAX];
+    struct ypi_stack *stacks = ypi_calloc(THREADS_MAX, sizeof *stacks);
+    const int count = ypi_threads(rank, threads, THREADS_MAX);
+    ypi_walk_stopped(rank, (uintptr_t)ypi_stack_below_at(), threads, count, stacks);
+    for (int i = 0; i < count; i++)
+        if (stacks[i].count > 0)
+            ypi_channel_send(job->channel, YPI_MESSAGE_STACK, &stacks[i],
+                             offsetof(struct ypi_stack, frames), stacks[i].frames,
+                             (size_t)stacks[i].count * sizeof *stacks[i].frames);
+    free(stacks);
+}
+
+static void end_rank(const struct ypi_job *job, pid_t rank)
+{
+    struct ypi_frozen frozen = {0};
+    int status = 0;
+    ypi_freeze(&frozen, rank);
+    ypi_await_frozen(rank, STOP_SECONDS);
+    send_stacks(job, rank);
+    ypi_pending_rescue(rank, (uintptr_t)stdout, job->output);
+    ypi_kill_tree(rank, true);
+    ypi_frozen_clear(&frozen);
+    waitpid(rank, &status, 0);
+    ypi_kill_tree(getpid(), false);
+    send_reaped(job, status, true);
+}
+
+/* Stays until the case's process says that the case is over, where the launcher would else take the
+ * end of this one for a reason to kill the other ranks. */
+__attribute__((noreturn)) static void watch(const struct ypi_job *job, const char *order,
+                                            pid_t rank, const struct ypi_standing *standing,
+                                            const sigset_t *signals)
+{
+    static const struct timespec period = {.tv_nsec = PERIOD_NANOSECONDS};
+    bool there = true; /* the rank's process */
+    for (;;) {
+        const int signal_number = sigtimedwait(signals, NULL, &period);
+        int status = 0;
+        if (there && waitpid(rank, &status, WNOHANG) == rank) {
+            there = false;
+            ypi_kill_tree(getpid(), false);
+            send_reaped(job, status, false);
+            if (status == 0 && standing->over == YPI_OVER)
+                _exit(EXIT_SUCCESS);
+        }
+        const bool ends = signal_number > 0 && signal_number != SIGCHLD;
+        if (!ends && access(order, F_OK) != 0)
+            continue;
+        if (there)
+            end_rank(job, rank);
+        _exit(ends ? EXIT_FAILURE : EXIT_SUCCESS);
+    }
+}
+
+/* -- its start ------------------------------------------------------------------------------ */
+
+static void send_failure(const char *channel, const char *message)
+{
+    struct {
+        struct ypi_failure_message head;
+        char no_file;
+    } failure;
+    memset(&failure, 0, sizeof failure);
+    failure.head.cause = YPI_CAUSE_RANKS;
+    ypi_channel_send(channel, YPI_MESSAGE_FAILURE, &failure, sizeof failure.head + 1, message,
+                     strlen(message) + 1);
+}
+
+/* The launcher of another MPI, or one that is none, starts every process as the only one. Told by
+ * each in the first rank's channel, since nobody knows which one it is. */
+__attribute__((noreturn)) static void refuse(struct ypi_job *job, const char *channel,
+                                             const struct ypk_place *place, const char *launcher)
+{
+    char *message =
+        launcher == NULL
+            ? ypi_format("%s started it without telling it which rank it is, and of how many",
+                         job->launcher)
+            : ypi_format("%s of %s started it as rank %d of %d, and the case has %d ranks",
+                         job->launcher, launcher, place->rank, place->size, job->ranks);
+    job->channel = ypi_rank_file(channel, 0, "channel");
+    send_failure(job->channel, message);
+    send_reaped(job, 0, true);
+    _exit(EXIT_FAILURE);
+}
+
+static void send_place(const struct ypi_job *job, const struct ypk_place *place)
+{
+    struct ypi_rank_place message;
+    memset(&message, 0, sizeof message);
+    gethostname(message.node, sizeof message.node - 1);
+    message.local_rank = place->local_rank;
+    message.processors = ypi_processors();
+    ypi_channel_send(job->channel, YPI_MESSAGE_PLACE, &message, sizeof message, NULL, 0);
+}
+
+/* True in the rank's process. */
+static bool start(const struct ypi_job *job, const char *order)
+{
+    sigset_t signals;
+    sigset_t before;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    char *page = ypi_ranks_file_of(job, "standing");
+    const struct ypi_standing *standing = ypi_standing_map(page, false);
+    free(page);
+    const pid_t beside = getpid();
+    const pid_t rank = standing != NULL ? fork() : -1;
+    if (rank == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        if (getppid() != beside)
+            _exit(EXIT_FAILURE);
+        return true;
+    }
+    if (rank > 0)
+        watch(job, order, rank, standing, &signals);
+    if (standing != NULL)
+        yp_set_error(YP_IO, "no process can be started for the rank: %s", strerror(errno));
+    return false;
+}
+
+bool ypi_rank_executed(const struct ypi_job **job)
+{
+    const char *channel = getenv(YPI_RANKS_MARK);
+    *job = NULL;
+    if (channel == NULL)
+        return false;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    ypi_self_take_name();
+    char *file = ypi_ranks_file(channel, YPI_RANKS_JOB);
+    struct ypi_job *own = ypi_job_read(file);
+    free(file);
+    if (own == NULL)
+        return true;
+    struct ypk_place place;
+    const char *launcher = NULL;
+    if (ypk_place_of_launcher(&place, &launcher) != YP_OK)
+        return true;
+    if (launcher == NULL || place.size != own->ranks)
+        refuse(own, channel, &place, launcher);
+    const char *order = ypi_ranks_file(channel, YPI_ORDER);
+    own->rank = place.rank;
+    own->memory = -1;
+    own->channel = ypi_rank_file(channel, place.rank, "channel");
+    own->output = own->output != NULL ? ypi_rank_file(channel, place.rank, "output") : NULL;
+    unsetenv(YPI_RANKS_MARK); /* what the case starts is no rank */
+    send_place(own, &place);
+    if (start(own, order))
+        *job = own;
+    return true;
+}

@@ -1,0 +1,69 @@
+#include "harness/message/job.h"
+
+#include "base/text/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The texts that a job points to. */
+enum { JOB_TEXTS = YPI_MAX_SETTINGS + YPI_MAX_BUDGETS + 7 };
+static void texts_of(struct ypi_job *job, char **texts[JOB_TEXTS])
+{
+    int count = 0;
+    texts[count++] = &job->id;
+    texts[count++] = &job->tags;
+    texts[count++] = &job->root;
+    texts[count++] = &job->channel;
+    texts[count++] = &job->output;
+    texts[count++] = &job->launcher;
+    texts[count++] = &job->meeting;
+    for (int i = 0; i < YPI_MAX_SETTINGS; i++)
+        texts[count++] = (char **)(uintptr_t)&job->settings[i].s;
+    for (int i = 0; i < YPI_MAX_BUDGETS; i++)
+        texts[count++] = (char **)(uintptr_t)&job->budgets[i].name;
+}
+
+/* Both ends are the same program, so it is written as it lies in memory: the structure, then each
+ * text that is there with its NUL. */
+enum yp_status ypi_job_write(const struct ypi_job *job, const char *path)
+{
+    struct ypi_job copy = *job;
+    copy.places = (struct ypi_places){0};
+    copy.turns = NULL;
+    char **texts[JOB_TEXTS];
+    texts_of(&copy, texts);
+    FILE *file = fopen(path, "we");
+    bool ok = file != NULL && fwrite(&copy, sizeof copy, 1, file) == 1;
+    for (int i = 0; i < JOB_TEXTS && ok; i++)
+        ok = *texts[i] == NULL || fwrite(*texts[i], strlen(*texts[i]) + 1, 1, file) == 1;
+    if (file != NULL)
+        ok = fclose(file) == 0 && ok;
+    return ok ? YP_OK : yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
+}
+
+struct ypi_job *ypi_job_read(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    struct ypi_job *job = ypi_calloc(1, sizeof *job);
+    bool ok = file != NULL && fread(job, sizeof *job, 1, file) == 1;
+    char **texts[JOB_TEXTS];
+    texts_of(job, texts);
+    for (int i = 0; i < JOB_TEXTS && ok; i++) {
+        size_t capacity = 0;
+        if (*texts[i] == NULL)
+            continue;
+        *texts[i] = NULL;
+        ok = getdelim(texts[i], &capacity, '\0', file) > 0;
+    }
+    if (!ok)
+        yp_set_error(YP_IO, "%s: %s", path,
+                     file == NULL ? strerror(errno) : "is not what a case has written");
+    if (file != NULL)
+        fclose(file);
+    if (ok)
+        return job;
+    free(job);
+    return NULL;
+}

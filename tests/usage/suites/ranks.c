@@ -1,0 +1,151 @@
+/* Cases of several ranks: good ones, and each way in which a rank can be bad. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <yieldpoint/ranks.h>
+#include <yieldpoint/yieldpoint.h>
+
+static bool is(const struct yp_case *t, int rank)
+{
+    return yp_rank(t) == rank;
+}
+
+YP_TEST(good, sums, .ranks = "1 2 4", .budgets = YP_BUDGETS(yp_max_value("rank", 3)))
+{
+    yp_barrier(t);
+    yp_expect(t, yp_rank(t) >= 0 && yp_rank(t) < yp_ranks(t), "rank %d of %d", yp_rank(t),
+              yp_ranks(t));
+    yp_expect(t, yp_int(t, "ranks") == yp_ranks(t), "the axis says another number");
+    yp_value(t, "ranks", yp_ranks(t));
+    yp_value(t, "rank", yp_rank(t));
+    yp_data_hash(t, 1);
+    printf("rank %d writes\n", yp_rank(t));
+    yp_barrier(t);
+}
+
+YP_TEST(bad, checks, .ranks = "3")
+{
+    yp_expect(t, !is(t, 1), "this one is wrong");
+    yp_barrier(t);
+}
+
+YP_TEST(bad, leaves, .ranks = "3")
+{
+    yp_require(t, !is(t, 1), "this one goes");
+    yp_barrier(t);
+}
+
+YP_TEST(bad, returns_early, .ranks = "3")
+{
+    if (is(t, 1))
+        return;
+    yp_barrier(t);
+}
+
+YP_TEST(bad, crashes, .ranks = "3")
+{
+    printf("rank %d is there\n", yp_rank(t));
+    if (is(t, 2))
+        raise(SIGSEGV);
+    yp_barrier(t);
+}
+
+YP_TEST(bad, is_killed, .ranks = "3")
+{
+    if (is(t, 0))
+        raise(SIGKILL);
+    yp_barrier(t);
+}
+
+YP_TEST(bad, exits_0, .ranks = "3")
+{
+    if (is(t, 1))
+        exit(0);
+    yp_barrier(t);
+}
+
+YP_TEST(bad, exits_3, .ranks = "3")
+{
+    if (is(t, 1))
+        _exit(3);
+    yp_barrier(t);
+}
+
+YP_TEST(bad, hangs, .ranks = "3", .timeout = 2)
+{
+    while (is(t, 1))
+        pause();
+    yp_barrier(t);
+}
+
+YP_TEST(bad, hangs_at_exit, .ranks = "2", .timeout = 2)
+{
+    yp_barrier(t);
+}
+
+static int hangs;
+
+__attribute__((destructor)) static void at_exit(void)
+{
+    while (hangs)
+        pause();
+}
+
+static void make_hang(struct yp_case *t)
+{
+    hangs = is(t, 1);
+}
+
+YP_TEST(bad, hangs_in_destructor, .ranks = "2", .timeout = 2, .teardown = make_hang)
+{
+    yp_barrier(t);
+}
+
+YP_TEST(bad, leaks, .ranks = "2")
+{
+    if (is(t, 1) && yp_device_alloc(yp_device(t), 4096) == NULL)
+        yp_fail(t, "no memory");
+    yp_barrier(t);
+}
+
+YP_TEST(bad, writes_nan, .ranks = "3", .budgets = YP_BUDGETS(yp_max_value("loss", 1)))
+{
+    yp_value(t, "loss", is(t, 1) ? 0.0 / (yp_rank(t) - 1) : 0.5);
+}
+
+YP_TEST(bad, skips, .ranks = "2")
+{
+    if (is(t, 1))
+        yp_skip(t, "not here");
+    yp_barrier(t);
+}
+
+YP_TEST(good, skip, .ranks = "2")
+{
+    yp_skip(t, "nowhere");
+}
+
+YP_TEST(bad, leaves_process, .ranks = "2")
+{
+    if (is(t, 1) && fork() == 0) {
+        setsid();
+        for (;;)
+            pause();
+    }
+    yp_barrier(t);
+}
+
+YP_TEST(good, memory, .ranks = "2", .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 1 << 20)))
+{
+    yp_alloc(t, is(t, 1) ? 1 << 20 : 4096);
+}
+
+YP_TEST(good, measures, .ranks = "1 2")
+{
+    yp_measure (t, "work", .items = 1, .max_seconds = 0.05)
+        yp_phase (t, "sleep")
+            usleep(is(t, 1) ? 400 : 100);
+}
