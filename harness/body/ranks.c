@@ -36,6 +36,11 @@ struct ypk_communicator *yp_ranks_communicator(const struct yp_case *t)
     return t->child->communicator;
 }
 
+void *yp_ranks_native(const struct yp_case *t)
+{
+    return ypk_native(t->child->communicator);
+}
+
 void yp_barrier(struct yp_case *t)
 {
     if (ypk_barrier(t->child->communicator) != YP_OK)

@@ -4,6 +4,7 @@
 #include "base/system/file.h"
 #include "base/system/process.h"
 #include "base/text/text.h"
+#include "device/cpu/binding.h"
 #include "harness/body/child.h"
 #include "harness/conduct/faults.h"
 #include "harness/conduct/launch.h"
@@ -229,6 +230,9 @@ void ypi_conduct(struct yp_case *t)
 {
     struct ypi_job job = *ypi_child_job(t);
     struct conducted c = {.t = t, .job = &job};
+    /* No rank has to measure until a verdict is sure. */
+    job.speed_judged =
+        job.speed_judged && (ypi_on_several_nodes() || job.ranks <= ypi_processors());
     char *file = ypi_ranks_file(job.channel, YPI_RANKS_JOB);
     char *output = ypi_ranks_file(job.channel, "launcher.output");
     c.order = ypi_ranks_file(job.channel, YPI_ORDER);

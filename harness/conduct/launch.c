@@ -49,6 +49,7 @@ static void set_mpi(const struct ypi_job *job)
     prefer("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     prefer("OMPI_MCA_rmaps_base_oversubscribe", "1");
     prefer("OMPI_MCA_hwloc_base_binding_policy", "none");
+    prefer("OMPI_MCA_orte_execute_quiet", "1");
     /* What it kills may say before where it stood. */
     prefer("OMPI_MCA_odls_base_sigkill_timeout", "1");
     if (several)

@@ -10,9 +10,11 @@
 #include "harness/message/rank_files.h"
 #include "harness/stack/pending.h"
 #include "harness/stack/walk.h"
+#include "harness/vocabulary/linked.h"
 #include "ranks/place.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +26,7 @@
 
 enum { THREADS_MAX = 32 };
 #define PERIOD_NANOSECONDS 20000000
-#define STOP_SECONDS 0.2
+#define STOP_SECONDS 0.4
 
 /* -- beside the rank ------------------------------------------------------------------------ */
 
@@ -136,6 +138,36 @@ static void send_place(const struct ypi_job *job, const struct ypk_place *place)
     ypi_channel_send(job->channel, YPI_MESSAGE_PLACE, &message, sizeof message, NULL, 0);
 }
 
+/* Cases that run beside each other would else get the same processors. */
+static bool is_timed(const struct ypi_job *job)
+{
+    const struct yp_test *test = ypi_linked_at(YPI_LINKED_TESTS, job->test);
+    return !job->untimed && !test->parallel;
+}
+
+/* Each rank of a node stays on processors of its own, where there are enough. */
+static void take_share(const struct ypk_place *place)
+{
+    cpu_set_t all;
+    cpu_set_t own;
+    if (place->local_rank < 0 || place->local_size < 1 ||
+        sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < place->local_size)
+        return;
+    const int count = CPU_COUNT(&all);
+    const int first = (int)((long)count * place->local_rank / place->local_size);
+    const int end = (int)((long)count * (place->local_rank + 1) / place->local_size);
+    CPU_ZERO(&own);
+    int number = 0;
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &all))
+            continue;
+        if (number >= first && number < end)
+            CPU_SET(cpu, &own);
+        number++;
+    }
+    sched_setaffinity(0, sizeof own, &own);
+}
+
 /* True in the rank's process. */
 static bool start(const struct ypi_job *job, const char *order)
 {
@@ -193,6 +225,9 @@ bool ypi_rank_executed(const struct ypi_job **job)
     own->output = own->output != NULL ? ypi_rank_file(channel, place.rank, "output") : NULL;
     unsetenv(YPI_RANKS_MARK); /* what the case starts is no rank */
     send_place(own, &place);
+    if (own->bind != YPI_BIND_NONE && is_timed(own))
+        take_share(&place);
+    own->bind = YPI_BIND_NONE; /* within its share */
     if (start(own, order))
         *job = own;
     return true;

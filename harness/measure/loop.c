@@ -78,6 +78,7 @@ bool ypi_measure_batch_begin(struct yp_measurement *m)
             return ypi_measure_finish(m, YPI_STOP_FIXED);
         m->served = ypi_now();
     }
+    ypi_together_start(m);
     ypi_counting_go_on(m);
     if (m->state == YPI_MEASURE_UNTIMED) {
         if (ypi_callgrind_running())
@@ -203,18 +204,23 @@ static bool warm(struct yp_measurement *m, double seconds)
         m->started = ypi_now();
         return ypi_measure_batch_begin(m);
     }
-    bool too_long = (m->pauses || o->manual_time || m->accelerated != NULL) &&
-                    m->warm_seconds >= 10 * warmup_of(m);
-    bool too_short = !serve && !alone(m) && seconds < least && m->batch < MAX_BATCH;
-    if (too_short && !too_long) {
+    const bool too_long = (m->pauses || o->manual_time || m->accelerated != NULL) &&
+                          m->warm_seconds >= 10 * warmup_of(m);
+    const bool too_short_here = !serve && !alone(m) && seconds < least && m->batch < MAX_BATCH;
+    const bool enough_here = fixed ? m->measured.warmup >= (uint64_t)(o->warmup > 0 ? o->warmup : 1)
+                                   : m->warm_seconds >= fmin(warmup_of(m), o->max_seconds / 10);
+    enum { ENOUGH = 1, TOO_SHORT = 2, TOO_LONG = 4 };
+    const int decision =
+        ypi_together_decide(m, (enough_here ? ENOUGH : 0) | (too_short_here ? TOO_SHORT : 0) |
+                                   (too_long ? TOO_LONG : 0));
+    const bool too_short = (decision & TOO_SHORT) != 0;
+    if (too_short && (decision & TOO_LONG) == 0) {
         m->batch *= 2;
         return ypi_measure_batch_begin(m);
     }
     if (too_short)
         ypi_accelerated_look_again(m);
-    bool enough = fixed ? m->measured.warmup >= (uint64_t)(o->warmup > 0 ? o->warmup : 1)
-                        : m->warm_seconds >= fmin(warmup_of(m), o->max_seconds / 10);
-    return enough ? begin_sampling(m, seconds) : ypi_measure_batch_begin(m);
+    return (decision & ENOUGH) != 0 ? begin_sampling(m, seconds) : ypi_measure_batch_begin(m);
 }
 
 static void keep_sample(struct yp_measurement *m, double seconds)
@@ -247,6 +253,34 @@ static bool sample_of_turn(struct yp_measurement *m, double seconds)
     return turned ? begin_turn(m, seconds) : ypi_measure_batch_begin(m);
 }
 
+static void probe(struct yp_measurement *m)
+{
+    ypi_counting_pause(m);
+    ypi_child_framework_begins(m->t);
+    ypi_roofline_probe(m->roofline, &m->measured);
+    ypi_child_framework_ends(m->t);
+    m->stretch = ypi_now();
+}
+
+/* Probes and the end are for all ranks at once. */
+static bool sample_together(struct yp_measurement *m, double seconds)
+{
+    enum { DUE = 1, STOP = 2 };
+    enum ypi_stop why = YPI_STOP_TIME;
+    ypi_together_keep(m, seconds);
+    const bool due = m->roofline != NULL && ypi_roofline_due(m->roofline, ypi_now() - m->stretch);
+    const bool stop = ypi_stop_now(m, &why);
+    const int decision =
+        ypi_together_decide(m, (due ? DUE : 0) | (stop ? STOP : 0) | (int)why << 2);
+    if ((decision & STOP) != 0)
+        return ypi_measure_finish(m, (enum ypi_stop)(decision >> 2));
+    if ((decision & DUE) != 0 && m->roofline != NULL)
+        probe(m);
+    if ((decision & DUE) != 0 && settles(m, seconds))
+        m->state = YPI_MEASURE_SETTLING;
+    return ypi_measure_batch_begin(m);
+}
+
 static bool sample(struct yp_measurement *m, double seconds)
 {
     enum ypi_stop why = YPI_STOP_TIME;
@@ -254,16 +288,13 @@ static bool sample(struct yp_measurement *m, double seconds)
     keep_sample(m, seconds);
     if (ypi_measure_in_turns(m))
         return sample_of_turn(m, seconds);
+    if (m->together != NULL)
+        return sample_together(m, seconds);
     if (m->arrivals != NULL || ypi_accelerated_slowed(m))
         return ypi_measure_batch_begin(m);
     bool due = m->roofline != NULL && ypi_roofline_due(m->roofline, ypi_now() - m->stretch);
-    if (due) {
-        ypi_counting_pause(m);
-        ypi_child_framework_begins(m->t);
-        ypi_roofline_probe(m->roofline, &m->measured);
-        ypi_child_framework_ends(m->t);
-        m->stretch = ypi_now();
-    }
+    if (due)
+        probe(m);
     if (ypi_stop_now(m, &why))
         return ypi_measure_finish(m, why);
     if (due && settles(m, seconds))
@@ -298,10 +329,16 @@ bool ypi_measure_next(struct yp_measurement *m)
     ypi_phase_check(m);
     if (!m->whole)
         return ypi_measure_finish(m, YPI_STOP_BREAK);
-    if (!ypi_accelerated_counts(m, seconds))
+    bool counts = ypi_accelerated_counts(m, seconds);
+    if (counts) {
+        ypi_phase_read(m);
+        seconds = own_seconds(m, seconds);
+    }
+    if (m->together != NULL)
+        ypi_counting_pause(m);
+    seconds = ypi_together_slowest(m, seconds, &counts);
+    if (!counts)
         return ypi_measure_batch_begin(m);
-    ypi_phase_read(m);
-    seconds = own_seconds(m, seconds);
     switch (m->state) {
     case YPI_MEASURE_WARMING:
         return warm(m, seconds);

@@ -132,6 +132,8 @@ struct yp_measurement *ypi_measure_begin(struct yp_case *t, struct yp_measure_op
     struct yp_measurement *m = open_measurement(t, &options);
     if (!m->untimed && !m->audited)
         open_instruments(m);
+    if (!m->untimed && !m->audited)
+        m->together = ypi_together_open(t);
     ypi_child_heap_pauses(t, !options.heap);
     ypi_child_framework_ends(t);
     return m;
@@ -205,6 +207,7 @@ bool ypi_measure_finish(struct yp_measurement *m, enum ypi_stop stop)
             measured->count > 0 ? (double)(measured->count + measured->slowed_count) : 1;
     ypi_child_send_measured(t, measured);
     ypi_tallies_close(m);
+    ypi_together_close(m);
     *ypi_child_measurement(t) = NULL;
     yp_event_destroy(m->begin);
     yp_event_destroy(m->end);

@@ -23,6 +23,7 @@ struct ypi_accelerated;
 struct ypi_growth;
 struct ypi_arrivals;
 struct ypi_tallies;
+struct ypi_together;
 
 struct yp_measurement {
     struct yp_case *t;
@@ -74,8 +75,9 @@ struct yp_measurement {
         uint64_t iterations; /* that it ran */
         double seconds;      /* that they took */
     } turn;
-    bool audited;   /* the device counts its own work */
-    int audit_runs; /* bodies that ran for it */
+    struct ypi_together *together; /* NULL: the case has one rank, or each measures for itself */
+    bool audited;                  /* the device counts its own work */
+    int audit_runs;                /* bodies that ran for it */
     struct ypi_noise_mark noise;
     struct ypi_measured measured;
 };
@@ -113,6 +115,19 @@ void ypi_counting_go_on(struct yp_measurement *m);
 void ypi_measure_prepare(struct yp_measurement *m);
 /* Prepares one and begins it; for ypi_measure_next() to return. */
 bool ypi_measure_batch_begin(struct yp_measurement *m);
+
+/* -- together.c ---------------------------------------------------------------------------- */
+
+/* NULL: the case has one rank. */
+struct ypi_together *ypi_together_open(const struct yp_case *t);
+/* All of these leave the body where a rank is missing; without m->together they do nothing. */
+void ypi_together_start(struct yp_measurement *m); /* waits until all ranks are here */
+/* The seconds of the slowest rank's batch, which counts where it does in all of them. */
+double ypi_together_slowest(struct yp_measurement *m, double seconds, bool *counts);
+void ypi_together_keep(struct yp_measurement *m, double slowest); /* the batch is a sample */
+int ypi_together_decide(struct yp_measurement *m, int decision);  /* the first rank's decision */
+/* Tells how long each rank waited, as values. */
+void ypi_together_close(struct yp_measurement *m);
 
 /* -- slowdown.c ---------------------------------------------------------------------------- */
 

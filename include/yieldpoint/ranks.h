@@ -46,6 +46,10 @@ void yp_barrier(struct yp_case *t);
  * NULL where there is one rank. Owned by the case. */
 struct ypk_communicator *yp_ranks_communicator(const struct yp_case *t);
 
+/* Behind it, for libraries that carry the data: of yieldpoint-mpi a pointer to an MPI_Comm. NULL:
+ * nothing of that kind. */
+void *yp_ranks_native(const struct yp_case *t);
+
 YPI_END_C
 
 #endif
