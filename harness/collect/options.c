@@ -94,11 +94,16 @@ static char *read_ignored(void *values, const struct ypi_option *option, const c
     return NULL;
 }
 
+static bool is_readable(const char *path)
+{
+    return access(path, R_OK) == 0;
+}
+
 static char *read_resumed(void *values, const struct ypi_option *option, const char *text)
 {
     struct ypi_options *o = values;
     (void)option;
-    if (access(text, R_OK) != 0)
+    if (!is_readable(text))
         return ypi_strdup("a history that is there and may be read");
     o->resumed = ypi_list_add(o->resumed, o->resumed_count++, ypi_strdup(text));
     return NULL;
@@ -263,7 +268,7 @@ static const struct ypi_option common[] = {
     {"shard-by", 0, "HISTORY", "parts that take equally long by a history, which all N have",
      AT(PATH, shard_by)},
     {"only", 0, "FILE", "of the selected cases those whose ids stand there, one a line",
-     AT(PATH, only)},
+     AT(PATH, only), .check = is_readable, .allowed = "a file that is there and may be read"},
     {"resume", 0, "HISTORY", "leave out the cases that have a result there (several times)",
      READ(read_resumed)},
     {"shuffle", 0, "SEED", "in another order, the same for the same SEED", READ(read_shuffle)},

@@ -14,6 +14,9 @@
 #include <sys/stat.h>
 
 #define LOCK_WAIT_MS 30000
+/* At most so much memory a file: keys are random, so that rows touch pages all over an index, and
+ * each would be written and read again many times in one transaction. */
+#define CACHE_KIB "131072"
 
 struct import {
     sqlite3 *db;
@@ -243,7 +246,10 @@ static enum yp_status attach(const struct import *in)
     bool ok = sqlite3_prepare_v2(in->db, "ATTACH ? AS here", -1, &s, NULL) == SQLITE_OK &&
               sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC) == SQLITE_OK && ypi_statement_run(s);
     sqlite3_finalize(s);
-    ok = ok && execute(in, "PRAGMA here.synchronous = NORMAL; PRAGMA foreign_keys = ON", NULL);
+    ok = ok && execute(in,
+                       "PRAGMA here.synchronous = NORMAL; PRAGMA here.cache_size = -" CACHE_KIB ";"
+                       "PRAGMA main.cache_size = -" CACHE_KIB "; PRAGMA foreign_keys = ON",
+                       NULL);
     enum yp_status status = ok ? YP_OK : refuse(in, in->into, "opening it");
     free(name);
     sqlite3_close(here);

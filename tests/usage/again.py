@@ -1,8 +1,13 @@
-"""--lf, --ff and --sw: what the next run takes up from the last one; --junitxml: what a CI system reads of it.
+"""--lf, --ff, --sw and --resume: what the next run takes up from the last one; --only: a list of cases; --shard-by:
+parts that take equally long; --junitxml: what a CI system reads of it.
 
     again.py USAGE RELATIONS"""
 
+import contextlib
 import os
+import re
+import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -12,7 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from program import listed, run  # noqa: E402
 from tap import Tap  # noqa: E402
 
-OK, FAILED, INTERNAL = 0, 1, 3
+OK, FAILED, INTERNAL, USAGE, UNSELECTED = 0, 1, 3, 4, 5
 SOME = "passes or fails or seed or text"
 FAILS = ["usage.c::fails", "usage.c::text[label=it's%20\"a\"%20$b-c]"]
 
@@ -81,6 +86,81 @@ def relations_again(tap, program, place):
               "and each case is in one part")
 
 
+def longest_first(seconds, parts):
+    """Graham's rule, as the parts are promised: each to the part with the least so far."""
+    load, place = [0.0] * parts, {}
+    for case in sorted(seconds, key=lambda one: -seconds[one]):
+        least = min(range(parts), key=lambda one: load[one])
+        load[least] += seconds[case]
+        place[case] = least
+    return [sorted(case for case in place if place[case] == part) for part in range(parts)]
+
+
+def parts_by_history(tap, program, place):
+    history = os.path.join(place, ".yieldpoint", "history.db")
+    chosen = ["-k", "passes or fails or seed or text or axes"]
+    run(program, "-q", "--speed=off", *chosen, cwd=place)
+    cases = listed(run(program, "--co", "-q", *chosen, cwd=place))
+    seconds = {case: 1.0 + 7 * i % 5 + i / 16 for i, case in enumerate(cases)}
+    with contextlib.closing(sqlite3.connect(history)) as database:
+        for case in cases:
+            database.execute("UPDATE result SET duration = ? WHERE case_id = ?", (seconds[case], case))
+        database.execute("DELETE FROM result WHERE case_id = ?", (cases[3],))
+        database.commit()
+    known = sorted(value for case, value in seconds.items() if case != cases[3])
+    seconds[cases[3]] = statistics.median(known)
+    for count in (1, 2, 3, 20):
+        parts = [run(program, f"--shard={i + 1}/{count}", f"--shard-by={history}", "--co", "-q", *chosen, cwd=place)
+                 for i in range(count)]
+        tap.equal([sorted(listed(part)) for part in parts], longest_first(seconds, count), f"--shard-by: {count} parts, the longest first")
+    parts = [run(program, f"--shard={i}/2", f"--shard-by={history}", "--history=other.db", "--speed=off", *chosen, cwd=place) for i in (1, 2)]
+    told = [re.search(r"shard (\d) of 2: (\d+) of (\d+) cases, (\S+ s) of (\S+ s) by .*, which knows (\d+); division (\w{8})", part.out)
+            for part in parts]
+    tap.check(all(told) and told[0][7] == told[1][7] and int(told[0][6]) == len(cases) - 1,
+              "each part says by what it is divided, and that all are parts of one division", parts)
+    none = run(program, "--shard=1/2", "--shard-by=nowhere.db", "--speed=off", "--history=other.db", *chosen, cwd=place)
+    tap.check("by their number: nowhere.db knows none" in none.out, "a history that is not there: said", none)
+    usual = listed(run(program, "--shard=1/2", "--co", "-q", *chosen, cwd=place))
+    tap.equal(listed(run(program, "--shard=1/2", "--shard-by=nowhere.db", "--co", "-q", *chosen, cwd=place)), usual, "divided by number")
+    broken = run(program, "--shard=1/2", "--shard-by=broken.db", *chosen, cwd=place)
+    tap.check(broken.code == INTERNAL and "broken.db" in broken.err, "a history that is none is told", broken)
+    alone = run(program, "--shard-by", history, cwd=place)
+    tap.check(alone.code == USAGE and "--shard-by without --shard" in alone.err, "--shard-by goes with --shard", alone)
+
+
+def only_and_resume(tap, program, place):
+    together = [f"relations.c::{name}" for name in ("counted[n=1]", "counted[n=2]", "counted_twice")]
+    words = ["--speed=off", "-k", "counted"]
+    wanted = os.path.join(place, "ids")
+    with open(wanted, "w", encoding="utf-8") as file:
+        file.write("\n".join(["relations.c::gone", together[0], "", together[1]]))
+
+    def left(*more):
+        return listed(run(program, "--co", "-q", *words, *more, cwd=place))
+    tap.equal(left("--only", wanted), together[:2], "--only: of the selected cases those of a list")
+    missing = run(program, "--only", "nowhere", cwd=place)
+    tap.check(missing.code == USAGE and "a file that is there" in missing.err, "a list that is not there", missing)
+    run(program, "-q", "--history=first.db", *words, "--only", wanted, cwd=place)
+    tap.equal(left("--resume=first.db"), [*together[:2], *[i for i in left() if i not in together[:2]]],
+              "--resume: a relation that is left brings the cases that it reads")
+    tap.equal(left("--resume=first.db", "--deselect", together[2]), [i for i in left() if i not in together],
+              "what has a result is left out")
+    tap.equal(left("--resume=first.db", "--deselect", together[2], "--repeat=2"), [i for i in left() if i != together[2]],
+              "but not where it is to be repeated more often")
+    run(program, "-q", "--history=all.db", *words, cwd=place)
+    tap.equal(left("--resume=first.db", "--resume=all.db"), [], "of several histories any one")
+    tap.equal(run(program, *words, "--resume=all.db", cwd=place).code, UNSELECTED, "nothing is left")
+    for change, back, what in (
+            ("UPDATE run SET exit_code = 2", [together[2]], "of an interrupted run what did not pass"),
+            ("UPDATE run SET exit_code = NULL; UPDATE result SET signal = 9 WHERE case_id LIKE '%n=3%'", ["relations.c::counted[n=3]"],
+             "of a run that was killed what may have been killed with it")):
+        with contextlib.closing(sqlite3.connect(os.path.join(place, "all.db"))) as database:
+            database.executescript(change)
+        found = left("--resume=all.db")
+        tap.check(set(back) <= set(found) and not set(found) - set(back) - set(together[:2] if back == together[2:] else []),
+                  f"{what} runs again", found)
+
+
 def breaches(element, path="", found=None):
     """What the schema does not allow."""
     found = [] if found is None else found
@@ -139,7 +219,8 @@ def junit(tap, program, place):
 
 def main(usage, relations):
     tap = Tap()
-    for check, program in ((stepwise, usage), (last_failed, usage), (relations_again, relations), (junit, usage)):
+    for check, program in ((stepwise, usage), (last_failed, usage), (relations_again, relations), (parts_by_history, usage),
+                           (only_and_resume, relations), (junit, usage)):
         with tempfile.TemporaryDirectory() as place:
             with open(os.path.join(place, "broken.db"), "w", encoding="utf-8") as file:
                 file.write("no history")
