@@ -53,26 +53,50 @@ char *ypi_cache_snapshot(const struct ypi_recipe *r)
     return ypi_format("%s/" SNAPSHOT "%d-%d", r->cache, (int)getpid(), count++);
 }
 
+/* What is removed takes its lock's file with it. Who has opened that file before has locked what
+ * nobody else can find. */
+static bool is_still_at(int fd, const char *path)
+{
+    struct stat own;
+    struct stat there;
+    return fstat(fd, &own) == 0 && stat(path, &there) == 0 && own.st_dev == there.st_dev &&
+           own.st_ino == there.st_ino;
+}
+
+static int open_lock(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        (void)yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
+    return fd;
+}
+
 int ypi_cache_lock(const char *place, bool alone, FILE *progress, const volatile bool *stop)
 {
     static const struct timespec pause = {.tv_nsec = 100000000};
     char *path = ypi_format("%s" LOCK, place);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int fd = open_lock(path);
     bool printed = false;
-    if (fd < 0)
-        (void)yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
-    free(path);
-    while (fd >= 0 && flock(fd, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) {
+    while (fd >= 0) {
+        if (flock(fd, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0) {
+            if (is_still_at(fd, path))
+                break;
+            close(fd);
+            fd = open_lock(path);
+            continue;
+        }
         if (!printed)
             fprintf(progress, "waiting for another build of %s\n", place);
         printed = true;
         if (*stop) {
             close(fd);
             (void)yp_set_error(YP_UNSUPPORTED, "interrupted");
-            return -1;
+            fd = -1;
+            break;
         }
         nanosleep(&pause, NULL);
     }
+    free(path);
     return fd;
 }
 
@@ -164,8 +188,8 @@ static int by_use(const void *a, const void *b)
 static void remove_place(const char *path)
 {
     char *lock = ypi_format("%s" LOCK, path);
-    int fd = open(lock, O_RDWR | O_CLOEXEC);
-    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0) {
+    int fd = open_lock(lock);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && is_still_at(fd, lock)) {
         char *mark = ypi_format("%s/" MARK, path);
         unlink(mark); /* first: half a build is none */
         free(mark);
