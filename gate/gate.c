@@ -206,9 +206,10 @@ int ypi_gate_command(int argc, char **argv)
     struct request r;
     bool right = read_request(&r, argc, argv);
     struct gate g = {.r = &r, .stop = ypi_interrupt_watch()};
-    int code = YPI_GATE_USAGE;
-    if (right && ypi_recipe_read(&g.recipe, r.tests))
-        code = run(&g);
+    enum yp_status status = right ? ypi_recipe_read(&g.recipe, r.tests) : YP_INVALID;
+    int code = status == YP_OK   ? run(&g)
+               : status == YP_IO ? YPI_GATE_INTERNAL
+                                 : YPI_GATE_USAGE;
     ypi_comparisons_clear(&g.found);
     ypi_revision_clear(&g.base);
     ypi_revision_clear(&g.head);

@@ -446,9 +446,10 @@ int ypi_bisect_command(int argc, char **argv)
     struct request r;
     bool right = read_request(&r, argc, argv);
     struct bisect b = {.r = &r, .stop = ypi_interrupt_watch()};
-    int code = YPI_GATE_USAGE;
-    if (right && ypi_recipe_read(&b.recipe, r.tests))
-        code = run(&b);
+    enum yp_status status = right ? ypi_recipe_read(&b.recipe, r.tests) : YP_INVALID;
+    int code = status == YP_OK   ? run(&b)
+               : status == YP_IO ? YPI_GATE_INTERNAL
+                                 : YPI_GATE_USAGE;
     ypi_bisection_clear(&b.out);
     ypi_commits_clear(&b.commits);
     ypi_revision_clear(&b.good);

@@ -113,7 +113,7 @@ static bool uses_tests(const struct ypi_recipe *r)
 }
 
 /* `given` counts before [gate]'s own. */
-static bool find_tests(struct ypi_recipe *r, const char *root, const char *given)
+static enum yp_status find_tests(struct ypi_recipe *r, const char *root, const char *given)
 {
     char *own = r->tests;
     r->tests = NULL;
@@ -137,10 +137,10 @@ static bool find_tests(struct ypi_recipe *r, const char *root, const char *given
         fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
     free(from);
     free(own);
-    return status == YP_OK;
+    return status;
 }
 
-bool ypi_recipe_read(struct ypi_recipe *r, const char *tests)
+enum yp_status ypi_recipe_read(struct ypi_recipe *r, const char *tests)
 {
     struct ypi_project project;
     const struct ypi_project_search usual = {0};
@@ -151,9 +151,9 @@ bool ypi_recipe_read(struct ypi_recipe *r, const char *tests)
     r->cache = ypi_format("%s/.yieldpoint/gate", project.root);
     r->history = ypi_strdup(project.history != NULL ? project.history : "");
     r->tools = tools();
-    ok = ok && find_tests(r, project.root, tests);
+    enum yp_status status = ok ? find_tests(r, project.root, tests) : YP_INVALID;
     ypi_project_clear(&project);
-    return ok;
+    return status;
 }
 
 void ypi_recipe_clear(struct ypi_recipe *r)

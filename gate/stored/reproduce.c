@@ -123,9 +123,10 @@ static enum yp_status build(struct reproducing *p, const char *stored)
         strcmp(p->r->revision, STORED) == 0 ? fact(p->old, "git.commit") : p->r->revision;
     if (*name == '\0')
         return yp_set_error(YP_INVALID, "--rev " STORED ": no commit is stored with this result");
-    if (!ypi_recipe_read(&p->recipe, p->r->tests))
-        return yp_set_error(YP_INVALID, "--rev %s: it cannot be built here", name);
-    enum yp_status status = ypi_revision_find(&p->recipe, name, &p->built);
+    enum yp_status status = ypi_recipe_read(&p->recipe, p->r->tests);
+    if (status != YP_OK)
+        return yp_set_error(status, "--rev %s: it cannot be built here", name);
+    status = ypi_revision_find(&p->recipe, name, &p->built);
     if (status == YP_OK)
         status = ypi_revision_build(&p->recipe, &p->built, stderr, p->stop);
     for (int i = 0; i < p->built.program_count && status == YP_OK; i++)

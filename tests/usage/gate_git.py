@@ -300,8 +300,10 @@ def check_outside(tap, yieldpoint, folder):
     os.rename(half + ".lock", half + ".away")
     os.mkdir(half + ".lock")
     done = gate(yieldpoint, r, "--base", "HEAD~1", "--head", "HEAD")
-    tap.check(done.code == USAGE and f"{half}.lock: Is a directory" in done.err and
+    tap.check(done.code == INTERNAL and f"{half}.lock: Is a directory" in done.err and
               glob.glob(os.path.join(r, ".yieldpoint/gate/snapshot*")) == [], "no lock: nothing is left", done)
+    done = run(yieldpoint, "bisect", "work.c::sum", "--good", "HEAD~1", "--bad", "HEAD", cwd=r, env=ENVIRONMENT)
+    tap.check(done.code == INTERNAL and "Is a directory" in done.err, "nor does it fail like a command line in bisect", done)
     os.rmdir(half + ".lock")
     os.rename(half + ".away", half + ".lock")
     os.rename(os.path.join(tests, "deep"), os.path.join(tests, "deeper"))
