@@ -362,11 +362,17 @@ static void add_notes(struct roofline *r)
 {
     const size_t left = r->bytes_alone + r->flops_alone;
     if (left > 0) {
-        char *note = ypi_format("Not drawn (in the table): %zu with bytes and no operations, or "
-                                "less than one in 1,000 bytes, %zu with operations and no bytes.",
-                                r->bytes_alone, r->flops_alone);
-        ypi_plot_note(r->table, ypi_strdup(note));
-        ypi_drawing_add_note(&r->figure, note);
+        struct ypi_text note = {0};
+        ypi_text_add(&note, "Not drawn (in the table): ");
+        if (r->bytes_alone > 0)
+            ypi_text_add(&note, "%zu with bytes and no operations, or less than one in 1,000 bytes",
+                         r->bytes_alone);
+        if (r->flops_alone > 0)
+            ypi_text_add(&note, "%s%zu with operations and no bytes",
+                         r->bytes_alone > 0 ? ", " : "", r->flops_alone);
+        ypi_text_add(&note, ".");
+        ypi_plot_note(r->table, ypi_strdup(note.data));
+        ypi_drawing_add_note(&r->figure, ypi_text_take(&note));
     }
     if (r->neither > 0)
         ypi_plot_note(r->table,

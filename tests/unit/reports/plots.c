@@ -368,6 +368,26 @@ Test(roofline, places_cases_under_their_roofs)
     ypi_plot_list_free(list);
 }
 
+Test(roofline, counts_what_is_not_drawn_and_no_zero)
+{
+    static const struct {
+        double flops, bytes;
+        const char *note;
+    } left[] = {
+        {1e9, 0, "Not drawn (in the table): 1 with operations and no bytes."},
+        {0, 1e9,
+         "Not drawn (in the table): 1 with bytes and no operations, or less than one in 1,000 "
+         "bytes."}};
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
+        struct ypi_plots *plots = ypi_plots_create();
+        take_spot(plots, "t.c::a[1]", 4e9, 1e9, "read", 0.25);
+        take_spot(plots, "t.c::left", left[i].flops, left[i].bytes, "fp32", 0.5);
+        struct ypi_plot_list *list = ypi_plots_finish(plots);
+        cr_expect(notes(get(list, "cpu-roofline"), left[i].note));
+        ypi_plot_list_free(list);
+    }
+}
+
 /* A case of `threads` threads, which its ceiling of integers or of an upload limits. */
 static void take_limited(struct ypi_plots *plots, const char *id, int threads, const char *ceiling)
 {
