@@ -35,13 +35,16 @@ static char *choose(const struct ypi_project *project)
     return found;
 }
 
-/* The caller frees; NULL with the error set. */
-static char *find(void)
+/* `anew`: where none is there, the one that a run would make. The caller frees; NULL with the error
+ * set. */
+static char *find(bool anew)
 {
     struct ypi_project project;
     const struct ypi_project_search usual = {0};
     bool read = ypi_project_read(&project, &usual);
     char *found = read ? choose(&project) : NULL;
+    if (read && found == NULL && anew)
+        found = ypi_strdup(project.history);
     ypi_project_clear(&project);
     if (!read) {
         (void)yp_set_error(YP_INVALID, "yieldpoint.ini, which says where the history is, is wrong");
@@ -60,7 +63,12 @@ static char *find(void)
 
 char *ypi_store_path(const char *path)
 {
-    return path == NULL ? find() : ypi_strdup(path);
+    return path == NULL ? find(false) : ypi_strdup(path);
+}
+
+char *ypi_store_path_anew(const char *path)
+{
+    return path == NULL ? find(true) : ypi_strdup(path);
 }
 
 sqlite3 *ypi_store_open(const char *path)

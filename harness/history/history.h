@@ -28,6 +28,8 @@ sqlite3 *ypi_store_open_to_write(const char *path);
 /* `path`; NULL: the history of the project that the working directory is in, else the nearest
  * .yieldpoint/history.db above it. The caller frees. NULL with yp_last_error() set. */
 char *ypi_store_path(const char *path);
+/* The same; where none is there, the path at which a run would make it. */
+char *ypi_store_path_anew(const char *path);
 
 /* Whether this user can store something in it: neither a read-only disk nor the rights forbid it.
  */

@@ -4,6 +4,8 @@
  * The connection's own file, "main", is a nameless copy of the source, which SQLite removes however
  * the process ends; "here" is the history that takes it. */
 #include "harness/history/history.h"
+
+#include "base/system/file.h"
 #include "harness/record/row.h"
 #include "harness/record/schema.h"
 
@@ -238,8 +240,8 @@ static enum yp_status check_tables(const struct import *in)
 /* The history is made or upgraded, and held open until this connection has it too. */
 static enum yp_status attach(const struct import *in)
 {
-    sqlite3 *here = ypi_schema_open(in->into);
     sqlite3_stmt *s = NULL;
+    sqlite3 *here = ypi_make_parents(in->into) == YP_OK ? ypi_schema_open(in->into) : NULL;
     if (!here)
         return YP_IO;
     char *name = ypi_format("%s%s", *in->into == '/' ? "" : "./", in->into);

@@ -25,7 +25,7 @@ static void print(const char *from, const struct ypi_imported *i)
 /* A file that is refused keeps none of the others away. */
 static int import_into(const char *file, const char *const *files, int count)
 {
-    char *into = ypi_store_path(file);
+    char *into = ypi_store_path_anew(file);
     int code = into ? YPI_COMMAND_OK : ypi_file_error();
     for (int i = 0; into && i < count; i++) {
         struct ypi_imported imported;

@@ -218,6 +218,18 @@ def check_import(tap, place, header):
     done = place.history("import", into, file=into)
     tap.check(done.code == FILE and "is the one that is to be added to" in done.err, "import: not of itself", done)
 
+    fresh = place.path("fresh/checkout/below")
+    os.makedirs(fresh)
+    open(place.path("fresh/checkout/yieldpoint.ini"), "w").close()
+    done = run(place.yieldpoint, "history", "import", place.path("absent.db"), cwd=fresh)
+    tap.check(done.code == FILE and not os.path.exists(place.path("fresh/checkout/.yieldpoint")),
+              "import: into a fresh checkout: nothing is made for what is refused", done)
+    done = run(place.yieldpoint, "history", "import", a, cwd=fresh)
+    into = place.path("fresh/checkout/.yieldpoint/history.db")
+    tap.check(done.code == OK and dump(into) == dump(a), "import: into a fresh checkout: where a run would write", done)
+    done = place.history("import", a, file=place.path("new/place/of.db"))
+    tap.check(done.code == OK and dump(place.path("new/place/of.db")) == dump(a), "import: makes the directories", done)
+
     old = place.path("old.db")
     old_history(header, old, 1)
     before, held = bytes_of(old), {t: count(old, t) for t in ("run", "result", "measurement", "samples")}
@@ -384,7 +396,9 @@ def check_merged(tap, place):
     done = place.history("import", here, cwd=os.path.dirname(project))
     tap.check("0 runs new" in done.out, "import: into the nearest", done)
     done = place.history("import", here, cwd=place.folder)
-    tap.check(done.code == FILE and "no .yieldpoint/history.db" in done.err, "import: there is no nearest", done)
+    into = place.path(".yieldpoint/history.db")
+    tap.check(done.code == OK and "1 run new" in done.out and count(into, "run", "1") == 1,
+              "import: there is no nearest, so it is made where a run would", done)
 
 
 # -- prune -----------------------------------------------------------------------------------------
