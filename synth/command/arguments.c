@@ -54,7 +54,7 @@ static void split_output(struct ypi_job *job)
     job->base = ypi_format("%.*s", (int)stem, job->output);
 }
 
-int ypi_job_read(struct ypi_job *job, int argc, char **argv)
+int ypi_synth_job_read(struct ypi_job *job, int argc, char **argv)
 {
     struct ypi_job given = {0};
     *job = (struct ypi_job){.cubes = 1};

@@ -83,7 +83,7 @@ static int with_scene(const struct ypi_job *job, const struct synth_scene *scene
 int ypi_synth_command(int argc, char **argv)
 {
     struct ypi_job job;
-    int code = ypi_job_read(&job, argc, argv);
+    int code = ypi_synth_job_read(&job, argc, argv);
     if (code == YPI_SYNTH_OK && job.help) {
         ypi_synth_help();
         code = fflush(stdout) == 0 ? YPI_SYNTH_OK : YPI_SYNTH_FILE;

@@ -39,7 +39,7 @@ char *ypi_job_line(const struct ypi_job *job);
 
 /* Reads the command line and the ini file. Returns an exit code; errors are printed on the standard
  * error stream. ypi_job_free() is due in any case. */
-int ypi_job_read(struct ypi_job *job, int argc, char **argv);
+int ypi_synth_job_read(struct ypi_job *job, int argc, char **argv);
 void ypi_job_free(struct ypi_job *job);
 
 /* Reads options, among them "help" and "config": those of the section `command` of an ini file, and
