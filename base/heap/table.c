@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/single_threaded.h>
 
-enum { SHARD_BITS = 6, FIRST_BITS = 7 };
+enum { SHARD_BITS = 6, FIRST_BITS = 7, REGION_BITS = 12 };
 
 struct shard {
     _Alignas(64) atomic_flag lock;
@@ -29,14 +29,16 @@ static uint64_t mix(uintptr_t address)
     return (uint64_t)(address >> 4) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-static struct shard *shard_of(uint64_t mixed)
+/* By the region of the address: allocators give each thread regions of its own, so that threads
+ * rarely write to the same shard. */
+static struct shard *shard_of(uintptr_t address)
 {
-    return &shards[mixed >> (64 - SHARD_BITS)];
+    return &shards[mix(address >> REGION_BITS) >> (64 - SHARD_BITS)];
 }
 
 static size_t home(const struct shard *s, uint64_t mixed)
 {
-    return (size_t)(mixed << SHARD_BITS >> (64 - s->bits));
+    return (size_t)(mixed >> (64 - s->bits));
 }
 
 /* No thread comes into being between enter() and leave(): only this one could create it. */
@@ -164,7 +166,7 @@ void ypi_heap_table_begin(void)
 void ypi_heap_table_add(const struct ypi_heap_block *block, bool counts)
 {
     const uint64_t mixed = mix(block->address);
-    struct shard *s = shard_of(mixed);
+    struct shard *s = shard_of(block->address);
     uint64_t before = 0;
     const bool entered = enter(s);
     if (s->places != NULL && 2 * (s->count + 1) > (uint64_t)1 << s->bits)
@@ -195,7 +197,7 @@ void ypi_heap_table_add(const struct ypi_heap_block *block, bool counts)
 bool ypi_heap_table_take(uintptr_t address, bool counts, struct ypi_heap_block *out)
 {
     const uint64_t mixed = mix(address);
-    struct shard *s = shard_of(mixed);
+    struct shard *s = shard_of(address);
     const bool entered = enter(s);
     const size_t at = s->count > 0 ? find(s, address, mixed) : 0;
     const bool found = s->count > 0 && s->places[at].address != 0;
@@ -212,7 +214,7 @@ bool ypi_heap_table_take(uintptr_t address, bool counts, struct ypi_heap_block *
 
 void ypi_heap_table_restore(const struct ypi_heap_block *block, bool counted)
 {
-    struct shard *s = shard_of(mix(block->address));
+    struct shard *s = shard_of(block->address);
     const bool entered = enter(s);
     s->frees -= counted;
     leave(s, entered);
