@@ -18,11 +18,17 @@ class Started:
                  preexec_fn=None, job=False):
         self.mark = f"YPTEST_MARK={uuid.uuid4()}"
         name, value = self.mark.split("=")
+
+        def prepare():  # a script's shell starts what is in the background with SIGINT ignored, which would stay so
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            if preexec_fn is not None:
+                preexec_fn()
+
         self.process = subprocess.Popen(
             [program, *arguments], stdin=subprocess.DEVNULL, stdout=stdout,
             stderr=subprocess.PIPE, text=True, errors="replace", cwd=cwd, start_new_session=not job,
             process_group=0 if job else None,
-            env={**ENVIRONMENT, **(env or {}), name: value}, preexec_fn=preexec_fn)
+            env={**ENVIRONMENT, **(env or {}), name: value}, preexec_fn=prepare)
 
     def living(self, having=""):
         """(pid, name) of every process with the mark that is not a zombie; `having` another word that its
