@@ -20,6 +20,10 @@
 #define SHARP (2.0 / 3)
 /* Of the time: what good and bad beside each other may take, as nothing follows without. */
 #define ENDS_SHARE (1.0 / 3)
+/* What the times of the commit that an exact figure has found may take, beside its parent: a third
+ * of what is left, and that at most. They decide nothing. */
+#define ASIDE_SECONDS 30.0
+enum { ASIDE_LOOKS = 3 };
 /* A comparison in less would not come to its first pair. */
 #define LEAST_SECONDS 1.0
 /* Of a set of commits: more are known by their hashes alone. */
@@ -65,6 +69,7 @@ struct meeting {
     enum ypi_engine_scope scope;
     struct ypi_duel_rule rule; /* of times; the error is given by `looks` */
     int looks;                 /* comparisons that share what is left, with this one */
+    double most;               /* seconds that it may take; 0: what is left for it */
 };
 
 static bool counts_instructions(const struct bisect *b)
@@ -79,6 +84,7 @@ static enum yp_status compare(struct bisect *b, const struct meeting *m,
 {
     struct ypi_duel_rule rule = m->rule;
     rule.error = ypi_search_spend(&b->error, m->looks);
+    const double left = b->seconds * (b->out.follows ? 1.0 / m->looks : ENDS_SHARE);
     const struct ypi_engine_task task = {
         .base = m->base,
         .head = m->head,
@@ -88,7 +94,7 @@ static enum yp_status compare(struct bisect *b, const struct meeting *m,
         .options = b->r->options,
         .rule = rule,
         .instructions = counts_instructions(b),
-        .budget = b->seconds * (b->out.follows ? 1.0 / m->looks : ENDS_SHARE),
+        .budget = m->most > 0 && m->most < left ? m->most : left,
         .stop = b->stop};
     describe(&found->base, m->base);
     describe(&found->head, m->head);
@@ -119,6 +125,12 @@ static enum yp_status compare(struct bisect *b, const struct meeting *m,
     return status;
 }
 
+/* From which ratio of times on one is worse, or where that is looked for, better; less 1. */
+static double noticed(const struct request *r)
+{
+    return r->wish.faster ? -r->threshold / (1 + r->threshold) : r->threshold;
+}
+
 /* -- good beside bad ----------------------------------------------------------------------- */
 
 /* Exit code of an id that is not one case of both. */
@@ -142,15 +154,12 @@ static int compare_ends(struct bisect *b)
     const struct ypi_follow_wish *wish = &b->r->wish;
     /* An exact figure that is wished for needs no times. */
     bool exact = !wish->any && wish->quantity != YPI_QUANTITY_TIME;
-    double threshold = b->r->threshold;
-    const struct meeting m = {
-        .base = &b->good,
-        .head = &b->bad,
-        .id = b->r->id,
-        .scope = exact ? YPI_ENGINE_EXACT : YPI_ENGINE_ALL,
-        .rule = {.threshold = wish->faster ? -threshold / (1 + threshold) : threshold,
-                 .sharp = SHARP},
-        .looks = ypi_search_steps(b->commits.count) + 2};
+    const struct meeting m = {.base = &b->good,
+                              .head = &b->bad,
+                              .id = b->r->id,
+                              .scope = exact ? YPI_ENGINE_EXACT : YPI_ENGINE_ALL,
+                              .rule = {.threshold = noticed(b->r), .sharp = SHARP},
+                              .looks = ypi_search_steps(b->commits.count) + 2};
     int count = 0;
     enum yp_status status = compare(b, &m, &b->out.first, &count);
     if (status == YP_OK && count != 1)
@@ -232,24 +241,29 @@ static bool take_twin(const struct bisect *b, struct ypi_bisect_step *step, cons
 }
 
 /* Compares it with another one and leaves in the step what was found, or the reason why nothing
- * was. YP_UNSUPPORTED: interrupted. */
+ * was. An exact figure tells good from bad without times; of the commit that it has found, beside
+ * its parent, the times are compared too. YP_UNSUPPORTED: interrupted. */
 static enum yp_status meet(struct bisect *b, const struct ypi_revision *base,
                            struct ypi_bisect_step *step, double part, double also, int looks)
 {
     struct ypi_revision head;
     int count = 0;
+    const bool own = base != &b->good;
     enum yp_status status = build(b, step->commit->hash, &head);
     if (status != YP_OK) {
         step->reason = why_not(b, status == YP_INVALID ? "it has no suite" : "it does not build");
-    } else if (base != &b->good || !take_twin(b, step, head.code)) {
+    } else if (own || !take_twin(b, step, head.code)) {
         bool time = b->out.followed.quantity == YPI_QUANTITY_TIME;
         const struct meeting m = {.base = base,
                                   .head = &head,
                                   .id = b->out.id,
-                                  .scope = time ? YPI_ENGINE_TIME : YPI_ENGINE_EXACT,
-                                  .rule = {.threshold = time ? beyond(b, part) : b->r->threshold,
+                                  .scope = time  ? YPI_ENGINE_TIME
+                                           : own ? YPI_ENGINE_ALL
+                                                 : YPI_ENGINE_EXACT,
+                                  .rule = {.threshold = time ? beyond(b, part) : noticed(b->r),
                                            .also = time && also > 0 ? beyond(b, also) : 0},
-                                  .looks = looks};
+                                  .looks = own && !time ? ASIDE_LOOKS : looks,
+                                  .most = own && !time ? ASIDE_SECONDS : 0};
         status = compare(b, &m, &step->found, &count);
         if (status != YP_OK)
             step->reason = why_not(b, "its suite cannot be run");
@@ -447,9 +461,7 @@ int ypi_bisect_command(int argc, char **argv)
     bool right = read_request(&r, argc, argv);
     struct bisect b = {.r = &r, .stop = ypi_interrupt_watch()};
     enum yp_status status = right ? ypi_recipe_read(&b.recipe, r.tests) : YP_INVALID;
-    int code = status == YP_OK   ? run(&b)
-               : status == YP_IO ? YPI_GATE_INTERNAL
-                                 : YPI_GATE_USAGE;
+    int code = status == YP_OK ? run(&b) : status == YP_IO ? YPI_GATE_INTERNAL : YPI_GATE_USAGE;
     ypi_bisection_clear(&b.out);
     ypi_commits_clear(&b.commits);
     ypi_revision_clear(&b.good);

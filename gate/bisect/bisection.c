@@ -89,6 +89,18 @@ static void put_step(struct ypi_text *out, const struct ypi_bisection *b,
         ypi_text_add(out, "; %s", s->reason);
 }
 
+/* Of the times that were compared beside an exact figure, the one from *next on; NULL: no more. */
+static const struct ypi_comparison *next_time(const struct ypi_bisection *b,
+                                              const struct ypi_bisect_step *s, int *next)
+{
+    while (b->followed.quantity != YPI_QUANTITY_TIME && *next < s->found.count) {
+        const struct ypi_comparison *c = &s->found.list[(*next)++];
+        if (c->quantity == YPI_QUANTITY_TIME && strcmp(c->id, b->id) == 0)
+            return c;
+    }
+    return NULL;
+}
+
 /* The words of the end: "first bad commit: ...", "one of these 3 commits", ... */
 static void put_end(struct ypi_text *out, const struct ypi_bisection *b)
 {
@@ -153,6 +165,12 @@ static void put_own(FILE *out, const struct ypi_bisection *b)
                  s->commit->merge ? " (it is a merge)" : "");
     put_step(&text, b, s);
     ypi_summary_line(out, &text);
+    const struct ypi_comparison *c = NULL;
+    for (int next = 0; (c = next_time(b, s, &next)) != NULL;) {
+        ypi_text_add(&text, "  ");
+        ypi_summary_change(&text, c);
+        ypi_summary_line(out, &text);
+    }
     ypi_text_add(&text, "  ");
     if (put_part(&text, b))
         ypi_summary_line(out, &text);
@@ -215,6 +233,11 @@ static void put_row(struct ypi_text *out, const struct ypi_bisection *b,
     ypi_text_add(&text, "%s %s", s->words.date, s->words.subject);
     put_cell(out, &text);
     put_step(&text, b, s);
+    const struct ypi_comparison *c = NULL;
+    for (int next = 0; (c = next_time(b, s, &next)) != NULL;) {
+        ypi_text_add(&text, "; ");
+        ypi_summary_change(&text, c);
+    }
     put_cell(out, &text);
     ypi_text_add(out, "\n");
 }

@@ -50,6 +50,8 @@ def check_allocation(tap, yieldpoint, r):
     tap.check(good and all(s["verdict"] == "good" for s in good) and good[0]["reason"] is None and
               all(s["reason"] == f"not run: the same code as {good[0]['commit'][:10]}, which is good"
                   for s in good[1:]), "nor what is the same code as one that was tried", b["steps"])
+    times = [c for c in b["beside_parent"]["comparisons"] if c["quantity"] == "time"]
+    tap.check([c["name"] for c in times] == ["sum"], "its time beside its parent is told", b["beside_parent"])
     tap.check(b["beside_parent"]["part"] == 1 and b["beside_parent"]["verdict"] == "bad", "all of it is its own", b)
     tap.equal(r.git("rev-parse", "HEAD"), commits[-1], "the checkout stays")
     tap.equal(r.clean(), None, "nothing is left")
@@ -77,6 +79,8 @@ def check_parts(tap, yieldpoint, r):
     tap.check(done.code == FINE and f"first bad commit: {commits[3]}\n" in done.out and
               "% of the way from good to bad: only a part of it, other commits did the rest" in done.out,
               "a part of it", done)
+    tap.check(re.search(rf"\n  beside its parent {commits[2][:10]}: peak memory.*\n  time of .*\n", done.out),
+              "and its time", done)
 
 
 def check_skipped(tap, yieldpoint, r):
