@@ -22,7 +22,9 @@ int ypi_file_error(void);
 int ypi_flush(void);
 
 /* A file at `path` that appears whole or not at all, in the place of one of that name; "-": added
- * to the standard output, which ypi_flush() writes. YP_IO with yp_last_error() set. */
+ * to the standard output, which ypi_flush() writes. For what can be made anew: its bytes are not
+ * brought to the disk first, so that a loss of power within seconds may leave it empty. YP_IO with
+ * yp_last_error() set. */
 enum yp_status ypi_put_file(const char *path, const void *bytes, size_t size);
 
 /* The document as text, in lines or in one: valid UTF-8 whatever bytes its names and texts hold.
