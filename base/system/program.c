@@ -1,6 +1,7 @@
 #include "base/system/program.h"
 
 #include "base/system/clock.h"
+#include "base/system/process.h"
 #include "base/text/text.h"
 
 #include <errno.h>
@@ -147,13 +148,36 @@ static void nap(void)
     (void)poll(NULL, 0, POLL_MS);
 }
 
+static bool any_runs(const pid_t *list, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const char state = ypi_process_state(list[i]);
+        if (state != '\0' && state != 'Z')
+            return true;
+    }
+    return false;
+}
+
+/* A shell is over at once and leaves what it ran, such as ninja, whose commands have process groups
+ * of their own: they end if ninja itself is asked to, and else one by one. */
 static void end(pid_t pid)
 {
+    enum { CAPACITY = 4096 };
+    pid_t *below = ypi_calloc(CAPACITY, sizeof *below);
+    const int count = ypi_descendants(pid, below, CAPACITY);
     double deadline = ypi_kernel_now() + PATIENCE;
     kill(pid, SIGTERM);
     while (!ypi_program_is_over(pid) && ypi_kernel_now() < deadline)
         nap();
+    if (any_runs(below, count))
+        kill(-pid, SIGTERM);
+    while (any_runs(below, count) && ypi_kernel_now() < deadline)
+        nap();
     kill(-pid, SIGKILL);
+    for (int i = 0; i < count; i++)
+        if (any_runs(&below[i], 1))
+            kill(below[i], SIGKILL);
+    free(below);
 }
 
 struct ypi_program_status ypi_program_wait(pid_t pid, double seconds, const volatile bool *stop)

@@ -37,7 +37,8 @@ pid_t ypi_program_start(const struct ypi_program *program);
 pid_t ypi_program_open(const struct ypi_program *program, int *output);
 
 /* Waits until it ends; at most `seconds` (0: any time), and polls `*stop` (NULL: nothing does).
- * What is late or to be stopped gets SIGTERM, after 5 s SIGKILL with its group. */
+ * What is late or to be stopped gets SIGTERM, and once it is over its group too; after 5 s SIGKILL,
+ * with its group and all that it had started by then. */
 struct ypi_program_status ypi_program_wait(pid_t pid, double seconds, const volatile bool *stop);
 
 /* Starts it and waits. With `text` not NULL its standard output is read: the caller frees *text,

@@ -11,7 +11,7 @@ suites = suite more/other
 keep = 3
 """
 BUILD = """test ! -e "$1/broken" || { echo "there is the fault" >&2; exit 1; }
-test ! -e "$1/slow build" || sleep 60
+test ! -e "$1/slow build" || setsid --wait sleep 60
 test ! -e "$1/change" || cp "$1/change" "$2/"
 test ! -e "$1/data" || { mkdir "$2/meson.d"; cp "$1/data" "$2/meson.d/build.ninja"; }
 test ! -e "$1/links" || sh "$1/links" "$1" "$2"
