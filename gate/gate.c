@@ -2,10 +2,10 @@
 #include "gate/gate.h"
 
 #include "base/options/arguments.h"
+#include "base/system/interrupt.h"
 #include "base/text/text.h"
 #include "gate/baseline.h"
 #include "gate/engine.h"
-#include "base/system/interrupt.h"
 #include "gate/kept.h"
 #include "gate/options.h"
 #include "gate/report.h"
@@ -84,7 +84,7 @@ static int compare(struct gate *g)
         .options = g->r->options,
         .head_options = g->r->head_options,
         .scope = g->r->speed_off ? YPI_ENGINE_EXACT : YPI_ENGINE_ALL,
-        .rule = {.threshold = g->r->threshold, .error = g->r->error},
+        .rule = {.threshold = g->r->threshold, .error = g->r->error, .faster = true},
         .budget = g->r->budget,
         .instructions = g->r->instructions,
         .always_time = g->r->always_time,
@@ -207,9 +207,7 @@ int ypi_gate_command(int argc, char **argv)
     bool right = read_request(&r, argc, argv);
     struct gate g = {.r = &r, .stop = ypi_interrupt_watch()};
     enum yp_status status = right ? ypi_recipe_read(&g.recipe, r.tests) : YP_INVALID;
-    int code = status == YP_OK   ? run(&g)
-               : status == YP_IO ? YPI_GATE_INTERNAL
-                                 : YPI_GATE_USAGE;
+    int code = status == YP_OK ? run(&g) : status == YP_IO ? YPI_GATE_INTERNAL : YPI_GATE_USAGE;
     ypi_comparisons_clear(&g.found);
     ypi_revision_clear(&g.base);
     ypi_revision_clear(&g.head);

@@ -29,6 +29,7 @@ struct contest {
     bool whole;                         /* all pairs are judged by, else the undisturbed ones */
     double ratio;                       /* ln of the median of those */
     struct ypi_span span;
+    size_t settled; /* pairs that the first answer took; 0: there is none yet */
     bool decided;
     bool no_time[2]; /* base, head: the work was removed, so there is nothing to compare */
     bool in_whole;   /* it cannot wait in between */
@@ -128,6 +129,13 @@ static void judge(struct contest *c, struct ypi_duel_rule rule, struct ypi_undis
     }
 }
 
+/* Not slower is certain before faster is: the interval does not say yet what the ratio does. */
+static bool may_be_faster(const struct contest *c, struct ypi_duel_rule rule)
+{
+    const double limit = -log1p(rule.threshold);
+    return rule.faster && limit < 0 && c->ratio < limit && c->span.high >= limit;
+}
+
 static void add(struct contest *c, const struct ypi_paired *p, struct ypi_duel_rule rule)
 {
     if (p->no_time[0] || p->no_time[1]) {
@@ -155,7 +163,10 @@ static void add(struct contest *c, const struct ypi_paired *p, struct ypi_duel_r
     c->alone = ypi_undisturbed_alone(c->bases, c->heads, c->keep, c->count);
     c->one_sided =
         !is_beyond_in_all(c, rule.threshold) && ypi_undisturbed_is_one_sided(c->alone, c->count);
-    c->decided = is_decided(c, rule) && !c->one_sided;
+    bool settled = is_decided(c, rule) && !c->one_sided;
+    if (settled && c->settled == 0)
+        c->settled = c->count;
+    c->decided = settled && !(may_be_faster(c, rule) && c->count < 2 * c->settled);
 }
 
 /* One kind of pair at a time: turns for those that can wait, whole processes for the others. */

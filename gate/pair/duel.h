@@ -5,6 +5,8 @@
 #include "gate/comparison.h"
 #include "gate/pair/pair.h"
 
+#include <stdbool.h>
+
 struct ypi_duel_rule {
     double threshold; /* 0.03: slower by more than 3 % is worse. Below 0, above -1: the question is
                          whether the head takes less than 1 + threshold times as long, which is
@@ -13,6 +15,8 @@ struct ypi_duel_rule {
     double also;      /* not 0: goes on until the interval excludes 1 + also too */
     double sharp; /* not 0: beyond the threshold goes on until the end of the interval nearest to
                      1 is this part of the way to the ratio, in logarithms; below 1 */
+    bool faster;  /* a head that is not slower, but looks faster by more than the threshold, gets as
+                     many pairs again to show it */
 };
 
 struct ypi_duel;

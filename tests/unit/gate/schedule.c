@@ -210,6 +210,48 @@ Test(gate_schedule, pairs_that_one_side_alone_slowed_down_are_not_left_out)
     close_fake(&f);
 }
 
+/* That it is not slower is certain before that it is faster: it is not called the same. */
+Test(gate_schedule, a_head_that_looks_faster_gets_the_pairs_to_show_it)
+{
+    for (int faster = 0; faster < 2; faster++) {
+        struct fake f;
+        struct ypi_comparisons all = {0};
+        struct ypi_seed coin = ypi_seed_of(1, 0, 0);
+        open_fake(&f, "0.96", 0.001);
+        ypi_duel_close(f.duel);
+        const struct ypi_duel_rule rule = {
+            .threshold = 0.03, .error = 0.001, .faster = faster != 0};
+        f.duel = ypi_duel_open(&f.pairing, names, 1, rule, false);
+        cr_expect_eq(ypi_duel_run(f.duel, &coin, 30), YPI_PAIR_DONE);
+        ypi_duel_conclude(f.duel, &all);
+        cr_assert_eq(all.count, 1);
+        const struct ypi_comparison *c = &all.list[0];
+        cr_expect_eq(c->verdict, faster ? YPI_COMPARED_BETTER : YPI_COMPARED_SAME,
+                     "%d: %g [%g, %g] in %d", faster, c->ratio, c->low, c->high, c->pairs);
+        ypi_comparisons_clear(&all);
+        close_fake(&f);
+    }
+}
+
+/* One that is not, by the threshold, is not measured for ever. */
+Test(gate_schedule, a_head_that_is_hardly_faster_ends_as_the_same)
+{
+    struct fake f;
+    struct ypi_comparisons all = {0};
+    struct ypi_seed coin = ypi_seed_of(1, 0, 0);
+    open_fake(&f, "0.97", 0.001);
+    ypi_duel_close(f.duel);
+    f.duel = ypi_duel_open(
+        &f.pairing, names, 1,
+        (struct ypi_duel_rule){.threshold = 0.03, .error = 0.001, .faster = true}, false);
+    cr_expect_eq(ypi_duel_run(f.duel, &coin, 30), YPI_PAIR_DONE);
+    cr_expect(ypi_duel_is_over(f.duel));
+    ypi_duel_conclude(f.duel, &all);
+    cr_expect_leq(all.list[0].pairs, 60, "%d pairs", all.list[0].pairs);
+    ypi_comparisons_clear(&all);
+    close_fake(&f);
+}
+
 /* Both of its speeds are slower than the base. */
 Test(gate_schedule, a_side_that_is_slower_at_both_speeds_is_slower)
 {
