@@ -23,6 +23,7 @@ from tap import Tap  # noqa: E402
 
 PAGE = "docs/start.md"
 BUNDLE = "==pushed=="
+NOISY = "a budget could not be decided: 'unescape' was disturbed"
 # What a project of this kind has, and what its developer needs to build it.
 PROJECTS = {
     "cmake": ("CMakeLists.txt", "gcc libc6-dev make cmake", """cmake_minimum_required(VERSION 3.25)
@@ -102,8 +103,9 @@ def walk(root, build):
               write("perf/suite.c", suite), *filled_in(own, FILES[build]), *built, first[-1],
               *edits, *built, *typed(after, build),
               *typed(section(root, PAGE, "Before you commit: the gate"), build)]
-    # The slow change, as it is pushed.
-    steps += [*edits, Step("git commit -q -a -m 'look for the end at every byte'"),
+    # What is pushed is slow, and takes more memory, which a busy machine cannot hide.
+    steps += [*edits, Step("sed -i 's/\\*out = yp_alloc(t, n)/*out = yp_alloc(t, 4 * n)/' perf/suite.c"),
+              Step("git commit -q -a -m 'look for the end at every byte'"),
               Step("git bundle create -q ~/pushed HEAD main")]
     return steps
 
@@ -164,6 +166,9 @@ def in_empty(tap, root, name, steps, folder, end=""):
     done = parse(ran.stdout)
     for index, step in enumerate(steps):
         outcome = done[index] if index < len(done) else (step.shown, "not run", None, 0)
+        if step.code == 1 and outcome[2] == 0 and NOISY in outcome[1]:
+            tap.skip(f"{name}: {step.shown}", "this machine is too busy to judge speed")
+            continue
         tap.check(outcome[0] == step.shown and outcome[2] == step.code, f"{name}: {step.shown}"
                   + (f" (ends with {step.code})" if step.code else ""), f"exit code {outcome[2]}\n{outcome[1]}")
     return done, ran.stdout
@@ -186,8 +191,9 @@ def check_developer(tap, root, build, folder):
     tap.check("suite.c::checksum[small-kib=1024] - budget host memory" in larger,
               f"{build}: the budget of memory names its case", larger)
     red = output_of(done, program.replace(" --set kib=1024", ""))
-    tap.check(re.search(r"FAILED (perf/)?suite.c::unescape\[kib=64\] - budget unescape at most 1.* ms", red),
-              f"{build}: and that of time", red)
+    if NOISY not in red:
+        tap.check(re.search(r"FAILED (perf/)?suite.c::unescape\[kib=64\] - budget unescape at most 1 ms", red),
+                  f"{build}: and that of time", red)
     gate = next(each[1] for each in done if each[0].startswith("yieldpoint gate"))
     tap.check("128.0 KiB -> 192.0 KiB" in gate and "1 more" in gate and "broken" not in gate,
               f"{build}: and the gate", gate)
@@ -209,7 +215,8 @@ def check_job(tap, root, build, folder):
         summary, report = (output_of(found[0], name) for name in SHOWN)
         tap.check("unescape[kib=64]" in summary and "1 failed" in summary,
                   f"{build}: the job's summary names the case", summary)
-        tap.check("<failure" in report and "at most 1" in report, f"{build}: JUnit, too", report)
+        tap.check("<failure" in report and "at most 256.0 KiB accounted at once: 320.0 KiB" in report,
+                  f"{build}: JUnit names the budget", report)
     return found
 
 
