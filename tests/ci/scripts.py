@@ -120,6 +120,29 @@ class Setup(Scratch):
         self.assertEqual(output, "setup: missing ompi-c (Debian package libopenmpi-dev)\n"
                                  "setup: missing mpirun (Debian package openmpi-bin)\n")
 
+    def test_slurm_starts_no_daemon(self):
+        machine = self.machine().complete()
+        for name in ("chmod", "rm"):
+            os.symlink(shutil.which(name), os.path.join(machine.bin, name))
+        policy = os.path.join(self.directory, "policy")
+        asked = f'"{policy}"; echo "policy $?" >>"{machine.called}"'
+        missing = machine.setup("--check", "--for", "slurm")[1]
+        self.assertEqual(missing, "".join(f"setup: missing {what} (Debian package {package})\n" for what, package in (
+            ("munged", "munge"), ("slurmctld", "slurmctld"), ("slurmd", "slurmd"), ("sbatch", "slurm-client"))))
+        self.assertIn(missing, machine.setup("--check", "--for", "all")[1])
+        machine.tool("apt-get", f'case "$*" in *" install "*) {asked} ;; esac')
+        _, output, called = machine.setup("--for", "slurm", YP_POLICY=policy)
+        self.assertIn("installing munge slurm-client slurmctld slurmd\n", output)
+        self.assertEqual(called, ["policy 101"])
+        self.assertFalse(os.path.exists(policy), "it is taken away again")
+        standin.write(policy, "#!/bin/sh\nexit 104\n", executable=True)
+        self.assertEqual(machine.setup("--for", "slurm", YP_POLICY=policy)[2], ["policy 101", "policy 104"])
+        self.assertTrue(os.path.exists(policy), "one that is there stays")
+        machine.tool("apt-get", f'case "$*" in *" install "*) [ ! -e "{policy}" ]; echo "none $?" >>"{machine.called}" ;; esac')
+        os.unlink(policy)
+        os.unlink(os.path.join(machine.bin, "jq"))
+        self.assertEqual(machine.setup(YP_POLICY=policy)[2][-1], "none 0")
+
     def test_prefix_is_looked_into(self):
         machine = self.machine(user=1000).complete(without=("ninja", "hwloc"))
         prefix = os.path.join(self.directory, "prefix")

@@ -97,7 +97,7 @@ class Machine:
     def setup(self, *arguments, **environment):
         done = call(
             [os.path.join(self.bin, "bash"), os.path.join(CI, "setup"), *arguments],
-            env={"PATH": self.bin, **environment},
+            env={"PATH": self.bin, "YP_SBIN": self.bin, **environment},
         )
         return done.returncode, done.stdout, read(self.called).splitlines()
 

@@ -1,6 +1,6 @@
 """yieldpoint launch on two nodes of a Slurm cluster that this test starts and ends.
 
-    launch.py YIELDPOINT LAUNCHED"""
+    launch.py YIELDPOINT LAUNCHED PAGE"""
 
 import collections
 import os
@@ -215,7 +215,7 @@ def lost_node(tap, place):
     """Nobody tells the shard's process that the queue has given its node up: it goes on beside the one that takes its
     place."""
     place.hold(7)
-    place.start("--nodes=2", place.suite)
+    place.start("--nodes=2", place.suite, "--speed=off")  # else they would wait for one lock: it is one machine
     place.wait_begun(7)
     shard = place.shard_of(7)
     node = "n" + place.node_of(shard)
@@ -269,7 +269,26 @@ def wrong(tap, place):
     tap.check(usage.code == USAGE and "no suite can be run there" in usage.err, "a suite that is not there", usage)
 
 
-def main(command, suite):
+def documented(tap, place, page):
+    """The page's commands, in its order, as they stand."""
+    with open(page, encoding="utf-8") as file:
+        parts = re.split(r"^```(.*)\n", file.read(), flags=re.M)  # text, kind, block, "", text, ...
+    os.makedirs(os.path.join(place.folder, "build"))
+    os.makedirs(os.path.join(place.folder, "bin"))
+    shutil.copy(place.suite, os.path.join(place.folder, "build", "suite"))
+    os.symlink(place.command, os.path.join(place.folder, "bin", "yieldpoint"))
+    environment = {**place.environment, "PATH": os.path.join(place.folder, "bin") + ":" + place.environment["PATH"]}
+    lines = [line for kind, block in zip(parts[1::4], parts[2::4]) if kind == "" for line in block.splitlines()]
+    tap.equal([line for line in lines if not re.match(r"(yieldpoint (launch|history)|build/suite) ", line)], [],
+              "docs/cluster.md: its blocks are commands")
+    tap.check(len(lines) >= 8, "and there are some", lines)
+    for line in lines:
+        done = subprocess.run(["sh", "-c", line], cwd=place.folder, env=environment, capture_output=True, text=True, timeout=120)
+        wanted = (UNSELECTED,) if "--resume" in line else (OK,) if " import " in line else (OK, FAILED)
+        tap.check(done.returncode in wanted, f"docs/cluster.md: {line.split('  ')[0]}", f"{done.returncode}\n{done.stdout}{done.stderr}")
+
+
+def main(command, suite, page):
     tap = Tap()
     reason = slurm.missing()
     if reason:
@@ -277,9 +296,9 @@ def main(command, suite):
         tap.done()
     began = time.monotonic()
     with slurm.Cluster(nodes=2) as cluster:
-        for check in (array, requeued, relation_requeued, cancelled, drained, lost_node, interrupted, wrong):
+        for check in (array, requeued, relation_requeued, cancelled, drained, lost_node, interrupted, wrong, documented):
             with Place(cluster, command, suite) as place:
-                tap.run(check.__name__, check, tap, place)
+                tap.run(check.__name__, check, tap, place, *([page] if check is documented else []))
             slurm.until(lambda: "idle idle" == " ".join(cluster.run("sinfo", "-h", "-N", "-o", "%T").split()), 60, "idle again")
             print(f"# {check.__name__}: {time.monotonic() - began:.0f} s", flush=True)
     tap.done()
