@@ -8,11 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* In SQL, of `result AS r` and its `run`: no verdict on the case, but the signal that ended all of
- * its job. */
-#define ENDED_WITH_JOB \
-    "((run.exit_code IS NULL OR run.exit_code = 2) AND coalesce(r.signal, 0) IN (9, 15))"
-
 /* -- one history a shard ------------------------------------------------------------------- */
 
 static bool fail(struct ypi_launch_outcome *out)
@@ -31,22 +26,26 @@ static bool execute(sqlite3 *db, const char *sql)
     return false;
 }
 
-/* Of each case the results of the last start that has one. The runs are in the order of the
- * starts. */
-static bool keep_last(const char *path)
+/* Of each case the results of the last start that has one; the runs are in the order of the starts.
+ * A result by SIGTERM or SIGKILL is none of a shard that the queue has ended, nor of a run that did
+ * not end by itself. */
+static bool keep_last(const char *path, bool ended_by_queue)
 {
     static const char sql[] =
         "PRAGMA foreign_keys = ON; BEGIN IMMEDIATE;"
         "CREATE TEMP TABLE last AS SELECT r.case_id, max(run.rowid) AS run_row"
-        " FROM result AS r JOIN run ON run.id = r.run_id"
-        " WHERE r.attempt = 0 AND NOT " ENDED_WITH_JOB " GROUP BY r.case_id;"
+        " FROM result AS r JOIN run ON run.id = r.run_id WHERE r.attempt = 0"
+        " AND NOT (coalesce(r.signal, 0) IN (9, 15) AND (%d OR run.exit_code IS NULL"
+        " OR run.exit_code = 2)) GROUP BY r.case_id;"
         "CREATE UNIQUE INDEX temp.last_case ON last (case_id);"
         "DELETE FROM result WHERE NOT EXISTS (SELECT 1 FROM temp.last AS l"
         " JOIN run ON run.rowid = l.run_row WHERE l.case_id = result.case_id"
         " AND run.id = result.run_id); COMMIT";
+    char *text = ypi_format(sql, ended_by_queue);
     sqlite3 *db = ypi_store_open_to_write(path);
-    const bool right = db != NULL && execute(db, sql);
+    const bool right = db != NULL && execute(db, text);
     sqlite3_close(db);
+    free(text);
     return right;
 }
 
@@ -60,6 +59,12 @@ static void remove_history(const char *path)
     }
 }
 
+/* By its own end a job is completed, or failed with the suite's exit code. */
+static bool is_ended_by_queue(const struct ypi_shard *s)
+{
+    return strcmp(s->state, "COMPLETED") != 0 && strcmp(s->state, "FAILED") != 0;
+}
+
 static bool stage(const struct ypi_launch *l, int shard, int starts, const char *path)
 {
     struct ypi_imported imported;
@@ -70,7 +75,7 @@ static bool stage(const struct ypi_launch *l, int shard, int starts, const char 
         right = ypi_history_import(path, from, &imported) == YP_OK;
         free(from);
     }
-    return right && keep_last(path);
+    return right && keep_last(path, is_ended_by_queue(&l->shards[shard]));
 }
 
 /* Whether it holds what the end of its job made. */
@@ -99,7 +104,7 @@ static char *history_of(const struct ypi_launch *l, int shard, int *starts)
     free(path);
     path = *starts > 0 ? ypi_shard_history(l, shard, 0) : NULL;
     bool right = *starts != 1 || was_cut(path, &cut);
-    if (*starts > 1 || cut) {
+    if (*starts > 1 || (*starts == 1 && (cut || is_ended_by_queue(&l->shards[shard])))) {
         free(path);
         path = ypi_shard_file(l, shard, ".merged.db");
         right = stage(l, shard, *starts, path);

@@ -170,9 +170,8 @@ static enum yp_status by_history(struct arranging *a, const struct ypi_options *
 
 /* -- what is left of a run ------------------------------------------------------------------- */
 
-/* How many of a case's repetitions have a result that will stay. A run that was interrupted may
- * have judged a case before it was confirmed, or have stored the signal that ended all of it; one
- * that was killed at least that signal. Negative with yp_last_error() set. */
+/* How many of a case's repetitions have a result that will stay. Negative with yp_last_error() set.
+ */
 static int count_done(sqlite3 *db, sqlite3_stmt **ready, const char *id)
 {
     static const char sql[] =
@@ -200,12 +199,26 @@ static enum yp_status leave_out(struct arranging *a, const struct ypi_options *o
     return done >= 0 ? YP_OK : YP_IO;
 }
 
+/* A relation was judged by the cases of its run: with one of them it is judged anew. Whether any
+ * was brought. */
+static bool bring_what_reads(struct arranging *a)
+{
+    bool any = false;
+    for (int i = 0; i < a->count; i++)
+        for (int k = 0; k < a->count && !a->runs[i] && ypi_is_relation(a->cases[i]); k++)
+            if (a->runs[k] && ypi_relation_reads(a->cases[i], a->cases[k]))
+                any = a->runs[i] = true;
+    return any;
+}
+
 static enum yp_status resume(struct arranging *a, const struct ypi_options *o)
 {
     enum yp_status status = YP_OK;
     int left = 0;
     for (int i = 0; i < o->resumed_count && status == YP_OK; i++)
         status = leave_out(a, o, o->resumed[i]);
+    while (bring_what_reads(a))
+        bring_what_is_read(a);
     bring_what_is_read(a);
     for (int i = 0; i < a->count; i++)
         left += a->runs[i];

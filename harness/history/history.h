@@ -51,10 +51,10 @@ char *ypi_store_read_verbose(void *values, const struct ypi_option *option, cons
 
 /* In SQL, of rows of `result AS r` and its `run`: whether the end of the run may have made this
  * result, so that the case is to be run again. A run that was interrupted (exit code 2) may have
- * judged a case before it was confirmed; one that was killed (no exit code) may have stored the
- * signal that ended all of it. */
+ * judged a case before it was confirmed; and SIGTERM or SIGKILL to all processes of a run may have
+ * reached the case's before the runner's. */
 #define YPI_CUT_SHORT \
-    "(run.exit_code IS NULL AND coalesce(r.signal, 0) IN (9, 15)" \
+    "(coalesce(r.signal, 0) IN (9, 15)" \
     " OR run.exit_code IS 2 AND r.outcome NOT IN ('passed', 'xfailed', 'xpassed'))"
 
 /* -- documents ----------------------------------------------------------------------------- */

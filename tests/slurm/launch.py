@@ -157,7 +157,6 @@ def requeued(tap, place):
     place.cluster.run("scontrol", "requeue", job)
     slurm.until(lambda: "PENDING" in place.cluster.run("squeue", "-h", "-r", "-j", job, "-o", "%T"), 30, "it is queued again")
     place.release()
-    place.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
     done = place.end()
     tap.check(done.code == FAILED and " 1 failed, 11 passed in " in done.out and "goes on where it stopped" in done.err,
               "a requeued job: goes on", done)
@@ -175,7 +174,6 @@ def relation_requeued(tap, place):
     place.cluster.run("scontrol", "requeue", job)
     slurm.until(lambda: "PENDING" in place.cluster.run("squeue", "-h", "-r", "-j", job, "-o", "%T"), 30, "it is queued again")
     place.release()
-    place.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
     done = place.end()
     tap.check(done.code == OK and " 3 passed in " in done.out, "a requeued relation: is judged", done)
     complete(tap, place, "a requeued relation", [i for i in ALL if "counts" in i])
@@ -219,13 +217,13 @@ def lost_node(tap, place):
     place.wait_begun(7)
     shard = place.shard_of(7)
     node = "n" + place.node_of(shard)
+    own = place.cluster.run("squeue", "-h", "-r", "-j", f"{place.job_number()}_{shard}", "-o", "%A").strip()
     place.cluster.kill(node)
     for pid, words in place.cluster.left():
-        if words.startswith(f"slurmstepd: [{place.job_number()}"):
+        if words.startswith(f"slurmstepd: [{own}."):
             os.kill(pid, signal.SIGKILL)
     place.cluster.run("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=tried")
     slurm.until(lambda: "was requeued" in place.said(), 30, "the launch sees it")
-    place.cluster.run("scontrol", "update", f"JobId={place.job_number()}_{shard}", "StartTime=now", check=False)
     place.wait_begun(7, times=2)
     place.release()
     done = place.end()

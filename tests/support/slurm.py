@@ -19,8 +19,8 @@ import time
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel", "sinfo")
 SBIN = "/usr/sbin:/sbin"
 
-# cred_expire: a requeued job waits as long before it starts again, 5 s at least. TmpFS: two slurmd on one host otherwise
-# take the same names below /tmp.
+# cred_expire: a requeued job waits as long before it starts again, 5 s at least; one that is made to start sooner may
+# fail. TmpFS: two slurmd on one host otherwise take the same names below /tmp.
 CONFIGURATION = """
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
