@@ -6,7 +6,7 @@
 #include <sys/statvfs.h>
 
 #define SHARED_MEMORY "/dev/shm"
-enum { ALIGNMENT = 64 };
+#define ALIGNMENT ((size_t)64)
 
 /* MPI's libraries take it there, and a process that touches what is not left gets SIGBUS. */
 static enum yp_status check_left(const struct ypk_node *node, size_t bytes)
@@ -27,7 +27,7 @@ enum yp_status ypk_window_make(const struct ypk_node *node, size_t bytes, MPI_Wi
 {
     MPI_Info info;
     void *mine = NULL;
-    const size_t size = (bytes / ALIGNMENT + 1) * ALIGNMENT;
+    const size_t size = (bytes / ALIGNMENT + 2) * ALIGNMENT;
     int wrong = check_left(node, size) != YP_OK;
     MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, node->local);
     if (wrong) {
@@ -42,12 +42,14 @@ enum yp_status ypk_window_make(const struct ypk_node *node, size_t bytes, MPI_Wi
         MPI_Aint length;
         int unit;
         code = MPI_Win_shared_query(*win, i, &length, &unit, (void *)&base[i]);
+        /* MPI aligns it to 8 bytes or so; it lies the same way in the pages of each process. */
+        base[i] += (ALIGNMENT - (uintptr_t)base[i] % ALIGNMENT) % ALIGNMENT;
     }
     if (code == MPI_SUCCESS)
         code = MPI_Win_lock_all(MPI_MODE_NOCHECK, *win);
     if (code != MPI_SUCCESS)
         return ypk_mpi_failed("MPI_Win_allocate_shared", code);
-    memset(mine, 0, size); /* the first touch is its own rank's */
+    memset(base[node->me], 0, size - ALIGNMENT); /* the first touch is its own rank's */
     MPI_Barrier(node->local);
     return YP_OK;
 }

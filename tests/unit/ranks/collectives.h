@@ -87,6 +87,8 @@ static inline enum yp_status try_reductions(struct ypk_communicator *c, size_t c
             char *part = malloc(bytes + 1);
             void *want = plain_reduced(count, (enum ypk_type)type, (enum ypk_op)op, size, type);
             CHECK(data != NULL, "no memory: %s", yp_last_error());
+            CHECK(!shared || ((uintptr_t)data % 64 == 0 && (bytes == 0 || data[bytes - 1] == 0)),
+                  "memory at %p", (void *)data);
             fill(data, count, (enum ypk_type)type, rank, type);
             YPK_TRY(ypk_reduce_scatter(c, data, each, part, (enum ypk_type)type, (enum ypk_op)op));
             const size_t part_bytes = each * ypk_type_size((enum ypk_type)type);
