@@ -121,8 +121,65 @@ static uint64_t words_of(const struct train *train, size_t settings)
            arrays_of(train, arrays) * ((train->objective.parameters + 1) / 2) + 1;
 }
 
+/* Floats of an array that comes in parts: two fill a word. */
+struct array {
+    struct file *file;
+    bool odd;
+    float last; /* that waits for another one */
+};
+
+static void put_part(void *arg, const float *values, size_t count)
+{
+    struct array *array = arg;
+    static const float zeros[512];
+    while (values == NULL && count > 512) {
+        put_part(array, zeros, 512);
+        count -= 512;
+    }
+    values = values != NULL ? values : zeros;
+    if (array->odd && count > 0) {
+        const float pair[2] = {array->last, values[0]};
+        put(array->file, pair, sizeof pair);
+        array->odd = false;
+        values++;
+        count--;
+    }
+    put(array->file, values, count / 2 * 2 * sizeof *values);
+    if (count % 2 != 0) {
+        array->odd = true;
+        array->last = values[count - 1];
+    }
+}
+
+/* The optimiser's arrays lie with all ranks, of which rank 0 alone has a file. */
+static enum yp_status put_shared(const struct train *train, const float *own, struct file *file)
+{
+    struct array array = {.file = file};
+    enum yp_status status = ypi_train_gather_state(train, own, put_part, &array);
+    if (array.odd)
+        put(file, &array.last, sizeof array.last);
+    return status;
+}
+
+static enum yp_status give_all(const struct train *train)
+{
+    enum yp_status status = YP_OK;
+    for (size_t i = 0; i < ypi_train_states(&train->config) && status == YP_OK; i++)
+        status = put_shared(train, train->at.state[i], NULL);
+    return status;
+}
+
+static bool is_state(const struct train *train, const float *array)
+{
+    bool found = false;
+    for (size_t i = 0; i < ypi_train_states(&train->config); i++)
+        found |= train->at.state[i] == array;
+    return found;
+}
+
 static void put_all(const struct train *train, struct file *file)
 {
+    enum yp_status gathered = YP_OK;
     struct ypi_train_settings settings = ypi_train_settings_of(train);
     float *arrays[ARRAYS];
     size_t n = arrays_of(train, arrays);
@@ -131,7 +188,13 @@ static void put_all(const struct train *train, struct file *file)
     for (size_t i = 0; i < settings.count; i++)
         put(file, &settings.list[i].bits, sizeof settings.list[i].bits);
     put(file, &train->progress, sizeof train->progress);
-    for (size_t a = 0; a < n && file->status == YP_OK; a++) {
+    for (size_t a = 0; a < n; a++) {
+        if (train->shards != NULL && is_state(train, arrays[a])) {
+            gathered = gathered == YP_OK ? put_shared(train, arrays[a], file) : gathered;
+            continue; /* a failure to write leaves no rank waiting */
+        }
+        if (file->status != YP_OK)
+            continue;
         const float *values = ypi_train_for_host(&train->at, arrays[a]);
         if (values == NULL)
             file->status = yp_last_status();
@@ -141,6 +204,28 @@ static void put_all(const struct train *train, struct file *file)
     uint64_t sum = file->sum;
     put(file, &sum, sizeof sum);
     flush(file);
+    file->status = file->status == YP_OK ? gathered : file->status;
+}
+
+/* Where each of many ranks is asked, all of them come here. */
+static enum yp_status agree(const struct train *train, enum yp_status status)
+{
+    return train->shards != NULL ? ypi_ranks_agree(train->shards->all, status) : status;
+}
+
+static enum yp_status write_to(const struct train *train, struct ypi_atomic_file *to,
+                               const char *path)
+{
+    struct file file = {.path = path, .fd = to->fd};
+    put_all(train, &file);
+    enum yp_status status = file.status;
+    if (status == YP_OK)
+        status = ypi_atomic_sync(to);
+    if (status == YP_OK)
+        status = ypi_atomic_publish(to, true);
+    ypi_atomic_abandon(to);
+    /* The directory holds the name: a crash may bring the old file back. */
+    return status == YP_OK ? ypi_sync_directory(path) : status;
 }
 
 enum yp_status train_save(struct train *train, const char *path)
@@ -151,19 +236,15 @@ enum yp_status train_save(struct train *train, const char *path)
                             train == NULL  ? "train is NULL"
                             : path == NULL ? "path is NULL"
                                            : "there is nothing to save before train_begin");
-    enum yp_status status = ypi_atomic_create(&to, path);
-    if (status != YP_OK)
+    const bool writes = train->shards == NULL || train->shards->rank == 0;
+    enum yp_status mine = writes ? ypi_atomic_create(&to, path) : (enum yp_status)YP_OK;
+    enum yp_status status = agree(train, mine);
+    if (status != YP_OK) {
+        if (writes && mine == YP_OK)
+            ypi_atomic_abandon(&to);
         return status;
-    struct file file = {.path = path, .fd = to.fd};
-    put_all(train, &file);
-    status = file.status;
-    if (status == YP_OK)
-        status = ypi_atomic_sync(&to);
-    if (status == YP_OK)
-        status = ypi_atomic_publish(&to, true);
-    ypi_atomic_abandon(&to);
-    /* The directory holds the name: a crash may bring the old file back. */
-    return status == YP_OK ? ypi_sync_directory(path) : status;
+    }
+    return agree(train, writes ? write_to(train, &to, path) : give_all(train));
 }
 
 /* -- reading -------------------------------------------------------------------------------- */
@@ -225,6 +306,21 @@ static enum yp_status check_settings(struct file *file, const struct train *trai
     return status;
 }
 
+/* The rank's pieces of an array that takes `bytes` from here on. */
+static bool get_own(struct file *file, const struct train *train, float *to, size_t bytes)
+{
+    const struct ypi_train_shards *s = train->shards;
+    const off_t begin = lseek(file->fd, 0, SEEK_CUR);
+    bool whole = begin >= 0;
+    for (size_t b = 0; b < s->n_buckets && whole; b++) {
+        const struct ypi_train_piece mine = ypi_train_piece(s, b, s->rank);
+        const size_t size = mine.count * sizeof *to;
+        whole = lseek(file->fd, begin + (off_t)(mine.first * sizeof *to), SEEK_SET) >= 0 &&
+                get(file, to + s->place[b], size) == size;
+    }
+    return whole && lseek(file->fd, begin + (off_t)bytes, SEEK_SET) >= 0;
+}
+
 /* The file stands behind the settings. */
 static enum yp_status get_all(struct file *file, struct train *train)
 {
@@ -234,6 +330,10 @@ static enum yp_status get_all(struct file *file, struct train *train)
     train->begun = false;
     bool whole = get(file, &progress, sizeof progress) == sizeof progress;
     for (size_t a = 0; a < n && whole; a++) {
+        if (train->shards != NULL && is_state(train, arrays[a])) {
+            whole = get_own(file, train, arrays[a], (bytes + 7) / 8 * 8);
+            continue;
+        }
         uint64_t rest = 0;
         size_t padding = (bytes + 7) / 8 * 8 - bytes;
         float *to = train->at.host != NULL ? train->at.host : arrays[a];
@@ -272,5 +372,9 @@ enum yp_status train_resume(struct train *train, const char *path)
     train->epoch_begun = false;
     if (file.fd >= 0)
         close(file.fd);
+    const bool took = status == YP_OK;
+    status = agree(train, status);
+    if (took && status != YP_OK)
+        train->begun = false;
     return status;
 }

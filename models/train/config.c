@@ -199,5 +199,7 @@ enum yp_status ypi_train_check(const char *what, const struct train_objective *o
         status = check_config(what, config);
     if (status == YP_OK)
         status = check_masks(what, objective, config);
+    if (status == YP_OK)
+        status = ypi_train_check_ranks(what, config);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "base/system/arena.h"
 #include "models/nn/operator.h"
 #include "models/nn/operators/adamw.h"
+#include "models/train/ranks/shards.h"
 #include "models/train/trainer.h"
 
 /* -- optimisers ------------------------------------------------------------------------------- */
@@ -100,6 +101,8 @@ struct train {
     uint32_t *order;  /* (training): of the epoch `ordered` */
     uint64_t ordered; /* UINT64_MAX: none */
     struct ypi_train_arrays at;
+    struct ypi_train_shards
+        *shards; /* NULL: one process. Else the optimiser's arrays are `own` long */
     double metrics[TRAIN_METRICS]; /* of the last judgement */
     bool begun;
     bool epoch_begun; /* the objective was told which epoch is on, since begin or resume */

@@ -48,6 +48,11 @@ static enum yp_status add_batches(struct train *train, struct batches *sum)
     size_t batch = train->config.batch;
     size_t first = (size_t)train->progress.place * batch * train->config.accumulate;
     enum yp_status status = YP_OK;
+    if (ypi_train_is_shared(&train->config)) {
+        const size_t left = train->training - first, all = batch * train->config.accumulate;
+        const struct train_items step = {train->order + first, left < all ? left : all};
+        return ypi_train_share_batches(train, step, &sum->loss, &sum->weight);
+    }
     if (at->sum != NULL)
         status = ypi_train_zero(at, at->sum, at->count * sizeof *at->sum);
     for (size_t b = 0; status == YP_OK && b < train->config.accumulate && first < train->training;
@@ -75,12 +80,16 @@ static enum yp_status update(struct train *train, double norm)
     enum yp_status status = YP_OK;
     if (config->schedule == TRAIN_COSINE)
         train->progress.lr = train_cosine_rate(&config->cosine, t, ypi_train_first_rate(config));
+    const bool shared = ypi_train_is_shared(config);
+    if (shared)
+        status = ypi_train_share_step(train, factor, t);
     for (size_t i = 0; status == YP_OK && i < train->objective.n_tensors; i++) {
         const struct yp_tensor *tensor = &train->objective.tensors[i];
         if (train_set_has(&config->frozen, i))
             continue;
-        status = ypi_train_step(at, config, train->progress.lr,
-                                !train_set_has(&config->no_decay, i), factor, t, tensor);
+        if (!shared)
+            status = ypi_train_step(at, config, train->progress.lr,
+                                    !train_set_has(&config->no_decay, i), factor, t, tensor);
         if (status == YP_OK && config->average > 0)
             status = ypi_train_average(at, tensor->offset, tensor->count,
                                        fmin(config->average, (double)(1 + t) / (double)(10 + t)));
@@ -94,6 +103,14 @@ static bool tell(const struct train *train, const struct train_event *event)
     return train->config.watch == NULL || train->config.watch(train->config.watch_arg, event);
 }
 
+/* What one rank's watcher stops is stopped for all. */
+static enum yp_status ask(struct train *train, const struct train_event *event, bool *go_on)
+{
+    *go_on = tell(train, event);
+    return ypi_train_is_shared(&train->config) ? ypi_train_all_go_on(train, go_on)
+                                               : (enum yp_status)YP_OK;
+}
+
 /* Makes the step, or does not; the scale of the loss follows. */
 static enum yp_status make_step(struct train *train, const struct batches *sum, double *norm,
                                 bool *skipped)
@@ -101,7 +118,9 @@ static enum yp_status make_step(struct train *train, const struct batches *sum, 
     struct ypi_train_progress *at = &train->progress;
     double squares = NAN;
     enum yp_status status = YP_OK;
-    if (sum->weight > 0)
+    if (sum->weight > 0 && ypi_train_is_shared(&train->config))
+        status = ypi_train_share_squares(train, &squares);
+    else if (sum->weight > 0)
         status = ypi_train_squares(&train->at, &train->objective, &train->config.frozen, &squares);
     *norm = sqrt(squares);
     *skipped = !(isfinite(*norm) && isfinite(sum->loss));
@@ -155,18 +174,18 @@ static enum yp_status step(struct train *train, bool *go_on)
         return status;
     at->place++;
     train->unsaved = true;
-    *go_on = tell(train, &(struct train_event){.kind = TRAIN_STEP,
-                                               .epoch = at->epoch + 1,
-                                               .place = at->place,
-                                               .step = at->step,
-                                               .loss = sum.loss,
-                                               .weight = sum.weight,
-                                               .norm = norm,
-                                               .lr = at->lr,
-                                               .scale = scale,
-                                               .skipped = skipped,
-                                               .seconds = ypi_now() - begun});
-    return YP_OK;
+    const struct train_event event = {.kind = TRAIN_STEP,
+                                      .epoch = at->epoch + 1,
+                                      .place = at->place,
+                                      .step = at->step,
+                                      .loss = sum.loss,
+                                      .weight = sum.weight,
+                                      .norm = norm,
+                                      .lr = at->lr,
+                                      .scale = scale,
+                                      .skipped = skipped,
+                                      .seconds = ypi_now() - begun};
+    return ask(train, &event, go_on);
 }
 
 static enum yp_status check_skipped(const struct train *train)
@@ -237,6 +256,8 @@ static enum yp_status end_epoch(struct train *train, bool *go_on)
     if (train->validation > 0)
         status = train_judge(train, train_part_items(train, TRAIN_VALIDATION), train->at.average,
                              &judged, with_metrics ? train->metrics : NULL);
+    if (ypi_train_is_shared(config))
+        status = ypi_train_agree_on_judgement(train, status, &judged);
     if (status != YP_OK)
         return status;
     struct train_event event = {.kind = TRAIN_EPOCH,
@@ -267,8 +288,7 @@ static enum yp_status end_epoch(struct train *train, bool *go_on)
     event.scale = at->scaling.scale;
     event.seconds = ypi_now() - begun;
     train->unsaved = true;
-    *go_on = tell(train, &event);
-    return YP_OK;
+    return ask(train, &event, go_on);
 }
 
 /* -- a run ---------------------------------------------------------------------------------- */

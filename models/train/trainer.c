@@ -11,18 +11,20 @@
 
 /* -- memory --------------------------------------------------------------------------------- */
 
-/* The arrays, from memory of their device. */
+/* The arrays, from memory of their device. `shards` NULL: one process. */
 static void lay_out_arrays(struct ypi_train_arrays *a, struct ypi_arena *arena, size_t n,
-                           const struct train_config *config, bool on_host)
+                           const struct train_config *config, bool on_host,
+                           const struct ypi_train_shards *shards)
 {
+    const size_t batches = shards != NULL ? shards->batches : config->accumulate;
     *a = (struct ypi_train_arrays){.count = n};
     a->parameters = ypi_arena_take(arena, n, sizeof(float));
     for (size_t i = 0; i < ypi_train_states(config); i++)
-        a->state[i] = ypi_arena_take(arena, n, sizeof(float));
+        a->state[i] = ypi_arena_take(arena, shards != NULL ? shards->own : n, sizeof(float));
     a->gradient = ypi_arena_take(arena, n, sizeof(float));
     a->average = config->average > 0 ? ypi_arena_take(arena, n, sizeof(float)) : a->parameters;
     a->best = config->keep_best ? ypi_arena_take(arena, n, sizeof(float)) : a->average;
-    a->sum = config->accumulate > 1 ? ypi_arena_take(arena, n, sizeof(double)) : NULL;
+    a->sum = batches > 1 ? ypi_arena_take(arena, n, sizeof(double)) : NULL;
     a->scratch = on_host ? NULL : ypi_arena_take(arena, YPI_TRAIN_SCRATCH, sizeof(double));
 }
 
@@ -37,8 +39,17 @@ static void lay_out(struct train *train, struct ypi_arena *arena,
         .objective = *objective, .whole = {"x", 0, n}, .config = *config, .ordered = UINT64_MAX};
     train->split = ypi_arena_take(arena, objective->items, sizeof *train->split);
     train->order = ypi_arena_take(arena, objective->items, sizeof *train->order);
+    struct ypi_train_shards shards, *at = NULL;
+    const bool shared = on_host && ypi_train_is_shared(config);
+    if (shared) {
+        at = ypi_arena_take(arena, 1, sizeof *at);
+        ypi_train_lay_out_shards(&shards, arena, objective, config);
+    }
+    if (at != NULL)
+        *at = shards;
+    train->shards = at;
     if (on_host)
-        lay_out_arrays(&train->at, arena, n, config, true);
+        lay_out_arrays(&train->at, arena, n, config, true, shared ? &shards : NULL);
     else
         train->at.host = ypi_arena_take(arena, n, sizeof(float));
 }
@@ -74,7 +85,7 @@ size_t train_device_bytes(const struct train_objective *objective,
     struct ypi_train_arrays arrays;
     if (ypi_train_check("train_device_bytes", objective, config) != YP_OK)
         return 0;
-    lay_out_arrays(&arrays, &arena, objective->parameters, config, false);
+    lay_out_arrays(&arrays, &arena, objective->parameters, config, false, NULL);
     return arena.used;
 }
 
@@ -90,7 +101,7 @@ static enum yp_status open_arrays(struct train *train)
         yp_device_alloc(train->device, train_device_bytes(&train->objective, &train->config));
     if (train->block == NULL)
         return yp_last_status();
-    lay_out_arrays(&train->at, &arena, train->objective.parameters, &train->config, false);
+    lay_out_arrays(&train->at, &arena, train->objective.parameters, &train->config, false, NULL);
     train->at.host = host;
     train->at.cuda = cuda;
     return YP_OK;
@@ -126,8 +137,8 @@ static enum yp_status set_cosine(struct train *train)
                      (unsigned long long)c->cosine.warmup, (unsigned long long)c->cosine.steps);
 }
 
-struct train *train_create(struct yp_device *device, const struct train_objective *objective,
-                           const struct train_config *config)
+static struct train *create(struct yp_device *device, const struct train_objective *objective,
+                            const struct train_config *config)
 {
     if (ypi_train_check("train_create", objective, config) != YP_OK)
         return NULL;
@@ -135,6 +146,11 @@ struct train *train_create(struct yp_device *device, const struct train_objectiv
         ypi_check_host("train_create", device) != YP_OK)
         return NULL;
     bool on_host = yp_device_memory_kind(device) == YP_HOST;
+    if (!on_host && ypi_train_is_shared(config)) {
+        yp_set_error(YP_UNSUPPORTED, "train_create: device is %s; ranks share training on the CPU",
+                     yp_device_name(device));
+        return NULL;
+    }
     struct yp_device *host = on_host ? device : yp_device_cpu();
     struct ypi_arena arena = {.base =
                                   yp_device_alloc(host, host_bytes(objective, config, on_host))};
@@ -162,6 +178,20 @@ struct train *train_create(struct yp_device *device, const struct train_objectiv
         return NULL;
     }
     return train;
+}
+
+struct train *train_create(struct yp_device *device, const struct train_objective *objective,
+                           const struct train_config *config)
+{
+    struct train *train = create(device, objective, config);
+    if (config == NULL || !ypi_train_is_shared(config))
+        return train;
+    enum yp_status status =
+        ypi_train_meet(train, config->ranks.all, train != NULL ? YP_OK : yp_last_status());
+    if (status == YP_OK)
+        return train;
+    train_destroy(train);
+    return NULL;
 }
 
 void train_destroy(struct train *train)
@@ -247,13 +277,17 @@ enum yp_status train_begin(struct train *train, const float *parameters)
     size_t bytes = n * sizeof *parameters;
     const struct ypi_train_arrays *at = &train->at;
     train->begun = train->epoch_begun = false;
+    const bool shared = ypi_train_is_shared(&train->config);
+    const size_t of_state = shared ? train->shards->own * sizeof(float) : bytes;
     enum yp_status status = ypi_train_copy(at, at->parameters, parameters, bytes);
+    if (status == YP_OK && shared)
+        status = ypi_train_spread(train, at->parameters);
     if (status == YP_OK && train->config.average > 0)
-        status = ypi_train_copy(at, at->average, parameters, bytes);
+        status = ypi_train_copy(at, at->average, at->parameters, bytes);
     if (status == YP_OK && train->config.keep_best)
-        status = ypi_train_copy(at, at->best, parameters, bytes);
+        status = ypi_train_copy(at, at->best, at->parameters, bytes);
     for (size_t i = 0; status == YP_OK && i < ypi_train_states(&train->config); i++)
-        status = ypi_train_zero(at, at->state[i], bytes);
+        status = ypi_train_zero(at, at->state[i], of_state);
     if (status != YP_OK)
         return status;
     train->progress = (struct ypi_train_progress){.lr = ypi_train_first_rate(&train->config),

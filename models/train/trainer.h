@@ -125,6 +125,29 @@ static inline bool train_set_has(const struct train_set *set, size_t tensor)
     return (set->word[tensor / 64] >> (tensor % 64) & 1) != 0;
 }
 
+struct ypk_communicator;
+
+/* Training by many processes at once, each of which has the same objective, configuration and data
+ * and calls train_create, train_begin, train_resume, train_save and train_run alike; in
+ * train_judge each is by itself. A step has the same items as that of one process. Where
+ * `accumulate` is a multiple of the ranks each computes the gradients of whole batches, rank r
+ * batches r, r + ranks, ... of a step; else it computes a share of the items of every batch. Each
+ * rank adds up the gradients for its part of the parameters, keeps the optimiser's state of that
+ * part alone (ZeRO-1), updates it and sends it to the others.
+ *
+ * With whole batches, and `once` not set, loss and parameters have the bits of one process: sums
+ * are double, in the order of batches. Else a rank's batches are summed first, or divided, and the
+ * gradient is that of one process within the rounding of float.
+ *
+ * Rank 0 writes checkpoints, which are those of one process: any number of ranks goes on with them.
+ * `checkpoint` is not NULL on all ranks or on none. A failure of one rank is the result of all, a
+ * watcher that stops one rank stops all. Best and average are on every rank. */
+struct train_ranks {
+    struct ypk_communicator *all; /* NULL: one process. Of the CPU's trainers alone */
+    size_t bucket;                /* bytes of gradient that are exchanged at once; 0: 25 MiB */
+    bool once;                    /* one exchange a step instead of one for each batch of a rank */
+};
+
 struct train_config {
     uint64_t seed;     /* of split and orders */
     double validation; /* part of the items, in [0, 1); see data_validation_count() and, of groups,
@@ -154,6 +177,7 @@ struct train_config {
     uint64_t checkpoint_every;    /* steps; 0: at the ends of epochs and where a run stops */
     train_watch *watch;           /* NULL: none */
     void *watch_arg;
+    struct train_ranks ranks; /* zeros: one process */
 };
 
 /* AdamW with its defaults, clip 1, 10 epochs, validation 0.2, batch 1, accumulate 1, plateau factor

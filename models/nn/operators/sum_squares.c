@@ -28,11 +28,22 @@ NN_LOOPS squares_loops(const float *x, size_t n, double *sum)
 }
 NN_KERNEL(squares, (const float *x, size_t n, double *sum), (x, n, sum))
 
+size_t nn_squared_part(size_t n)
+{
+    return n > 0 ? nn_chunks(nn_chunks(n, PARTS), NN_CHUNK) * NN_CHUNK : 1;
+}
+
+double nn_squared_norm_of_part(const float *x, size_t count)
+{
+    double sum;
+    best_squares()(x, count, &sum);
+    return sum;
+}
+
 double nn_squared_norm(const float *x, size_t n)
 {
     double sums[PARTS], sum = 0;
-    size_t part = nn_chunks(nn_chunks(n, PARTS), NN_CHUNK) * NN_CHUNK;
-    size_t parts = nn_chunks(n, part > 0 ? part : 1);
+    size_t part = nn_squared_part(n), parts = nn_chunks(n, part);
     squares_kernel *kernel = best_squares();
     NN_PARALLEL_FOR(parts > NN_FEW, i, parts, 1,
                     kernel(x + i * part, nn_least(part, n - i * part), &sums[i]));

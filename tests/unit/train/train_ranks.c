@@ -1,0 +1,283 @@
+/* Training by many ranks: the bits of one process where that is promised, and files that go from
+ * any number of ranks to any other. */
+#include "tests/unit/ranks/processes.h"
+#include "tests/unit/rx/rx_fixture.h"
+
+#include "models/train/trainer.h"
+#include <math.h>
+#include <unistd.h>
+
+/* Tensors of many parts, of one and of a few elements, with frozen ones between them: pieces of
+ * odd counts. */
+enum { A = 20001, FROZEN = 777, B = 3, C = 9001, N = A + FROZEN + B + C };
+enum { ITEMS = 53, STEPS = 64 };
+
+static const struct yp_tensor tensors[] = {
+    {"a", 0, A}, {"frozen", A, FROZEN}, {"b", A + FROZEN, B}, {"c", A + FROZEN + B, C}};
+
+struct subject {
+    uint32_t fails; /* an item that cannot be read; 0: none */
+};
+
+/* The distance of the parameters from numbers of each item, which an item counts more or less. */
+static enum yp_status gradient(void *arg, struct train_items items, const float *p, double scale,
+                               double *mean, double *weight, float *g)
+{
+    const struct subject *s = arg;
+    *mean = *weight = 0;
+    memset(g, 0, N * sizeof *g);
+    for (size_t n = 0; n < items.count; n++) {
+        uint64_t state = items.index[n] + 1;
+        const double counts = (double)(items.index[n] % 3); /* some not at all */
+        if (items.index[n] == s->fails && s->fails > 0)
+            return yp_set_error(YP_IO, "item %u is not there", items.index[n]);
+        *weight += counts;
+        for (size_t k = 0; k < N; k++) {
+            const double off = (double)p[k] - script_uniform(&state);
+            *mean += counts * off * off / 2 / N;
+            g[k] += (float)(counts * off);
+        }
+    }
+    for (size_t k = 0; k<N && * weight> 0; k++)
+        g[k] = (float)(scale * (double)g[k] / *weight);
+    *mean = *weight > 0 ? *mean / *weight : 0;
+    return YP_OK;
+}
+
+struct outcome {
+    size_t steps;
+    double loss[STEPS], norm[STEPS], judged[STEPS];
+    size_t epochs;
+    float parameters[N], average[N];
+};
+
+static bool watch(void *arg, const struct train_event *event)
+{
+    struct outcome *out = arg;
+    if (event->kind == TRAIN_STEP) {
+        out->norm[out->steps] = event->norm;
+        out->loss[out->steps++] = event->loss;
+    } else if (event->kind == TRAIN_EPOCH) {
+        out->judged[out->epochs++] = event->validation_loss;
+    }
+    return true;
+}
+
+struct job {
+    size_t batch, accumulate, bucket;
+    bool once, sgd;
+    int fails; /* rank that cannot read an item, or -1 */
+    uint64_t steps;
+    const char *from, *to;     /* checkpoints, or NULL */
+    const struct outcome *one; /* what each rank must have to the bit, or NULL */
+    struct outcome *rank0;     /* what rank 0 has */
+    double bound;              /* of differences from `near`, relative to the largest value */
+    const struct outcome *near;
+};
+
+static struct train_config config_of(const struct job *job, struct ypk_communicator *c,
+                                     struct outcome *out)
+{
+    struct train_config config = train_defaults();
+    config.seed = 3;
+    config.epochs = 4;
+    config.batch = job->batch;
+    config.accumulate = job->accumulate;
+    config.adamw.lr = 0.05;
+    config.optimiser = job->sgd ? TRAIN_SGD : TRAIN_ADAMW;
+    config.average = 0.5;
+    config.scaling.initial = 4;
+    config.scaling.interval = 4;
+    config.watch = watch;
+    config.watch_arg = out;
+    config.ranks = (struct train_ranks){.all = c, .bucket = job->bucket, .once = job->once};
+    train_set_add(&config.no_decay, 2);
+    train_set_add(&config.frozen, 1);
+    return config;
+}
+
+static enum yp_status expect_near(const char *what, const double *got, const double *right,
+                                  size_t count, double bound)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!(fabs(got[i] - right[i]) <= bound * fabs(right[i])))
+            return yp_set_error(YP_INVALID, "%s of step %zu is %.17g, of one process %.17g", what,
+                                i, got[i], right[i]);
+    return YP_OK;
+}
+
+static enum yp_status run(struct ypk_communicator *c, void *argument)
+{
+    const struct job *job = argument;
+    static struct outcome out;
+    static float start[N];
+    struct subject subject = {.fails = ypk_rank(c) == job->fails ? 7 : 0};
+    memset(&out, 0, sizeof out);
+    uint64_t state = 9 + (uint64_t)ypk_rank(c); /* rank 0's are taken */
+    for (size_t k = 0; k < N; k++)
+        start[k] = (float)(2 * script_uniform(&state) - 1);
+    const struct train_config config = config_of(job, c, &out);
+    const struct train_objective objective = {.parameters = N,
+                                              .items = ITEMS,
+                                              .tensors = tensors,
+                                              .n_tensors = 4,
+                                              .gradient = gradient,
+                                              .arg = &subject};
+    struct yp_memory before, after;
+    yp_device_memory(yp_device_cpu(), &before);
+    struct train *train = train_create(yp_device_cpu(), &objective, &config);
+    if (train == NULL)
+        return yp_last_status();
+    yp_device_memory(yp_device_cpu(), &after);
+    if (after.allocated - before.allocated != train_bytes(&objective, &config))
+        return yp_set_error(YP_INVALID, "train_bytes() is wrong");
+    enum yp_status status =
+        job->from != NULL ? train_resume(train, job->from) : train_begin(train, start);
+    if (status == YP_OK)
+        status = train_run(train, job->steps);
+    if (status == YP_OK && job->to != NULL)
+        status = train_save(train, job->to);
+    if (status != YP_OK)
+        return status;
+    memcpy(out.parameters, train_parameters(train), sizeof out.parameters);
+    memcpy(out.average, train_average(train), sizeof out.average);
+    train_destroy(train);
+    if (job->rank0 != NULL && ypk_rank(c) == 0)
+        *job->rank0 = out;
+    if (job->one != NULL && memcmp(&out, job->one, sizeof out) != 0) {
+        status = expect_near("the loss", out.loss, job->one->loss, out.steps, 0);
+        return status != YP_OK ? status : yp_set_error(YP_INVALID, "not the bits of one process");
+    }
+    if (job->near != NULL)
+        status = expect_near("the loss", out.loss, job->near->loss, out.steps, job->bound);
+    return status;
+}
+
+static struct outcome *shared_outcome(void)
+{
+    void *memory = mmap(NULL, sizeof(struct outcome), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    cr_assert_neq(memory, MAP_FAILED);
+    return memory;
+}
+
+static void by(int size, struct job job)
+{
+    struct world world = {0};
+    world_begin(&world);
+    world_run(&world, size, run, &job);
+    expect_ok(&world, size);
+    world_end(&world);
+}
+
+static struct job plain(void)
+{
+    return (struct job){.batch = 3, .accumulate = 4, .bucket = 4096 * 4, .fails = -1};
+}
+
+/* 42 or 43 items for training: the last step of an epoch has fewer batches than ranks. */
+Test(train_ranks, whole_batches)
+{
+    for (int sgd = 0; sgd < 2; sgd++) {
+        struct job job = plain();
+        struct outcome *one = shared_outcome();
+        job.sgd = sgd;
+        job.rank0 = one;
+        by(1, job);
+        cr_expect_gt(one->steps, 8);
+        job.rank0 = NULL;
+        job.one = one;
+        by(2, job);
+        by(4, job);
+        job.bucket = 0; /* all in one */
+        by(4, job);
+    }
+}
+
+Test(train_ranks, rounded_differently)
+{
+    struct job job = plain();
+    struct outcome *one = shared_outcome();
+    job.rank0 = one;
+    by(1, job);
+    job.rank0 = NULL;
+    job.near = one;
+    job.bound = 1e-5;
+    by(3, job); /* a share of each batch */
+    job.once = true;
+    by(2, job);
+}
+
+static void expect_same_file(const char *a, const char *b)
+{
+    char command[256];
+    snprintf(command, sizeof command, "cmp %s %s", a, b);
+    cr_expect_eq(system(command), 0, "%s", command);
+}
+
+/* Stopped by two ranks in the middle of an epoch, continued by four, then by one: at each stop the
+ * file of one process, and its end. */
+Test(train_ranks, other_number_of_ranks)
+{
+    char folder[64] = "/tmp/yp-train-ranks-XXXXXX", one[2][96], many[2][96];
+    cr_assert_not_null(mkdtemp(folder));
+    for (int i = 0; i < 2; i++) {
+        snprintf(one[i], sizeof one[i], "%s/one%d", folder, i);
+        snprintf(many[i], sizeof many[i], "%s/many%d", folder, i);
+    }
+    struct outcome *end = shared_outcome();
+    struct job job = plain();
+    job.rank0 = end;
+    job.steps = 5;
+    job.to = one[0];
+    by(1, job);
+    job.from = one[0];
+    job.to = one[1];
+    by(1, job);
+    job.to = NULL;
+    job.from = one[1];
+    job.steps = 0;
+    by(1, job);
+
+    job.rank0 = NULL;
+    job.steps = 5;
+    job.from = NULL;
+    job.to = many[0];
+    by(2, job);
+    expect_same_file(one[0], many[0]);
+    job.from = many[0];
+    job.to = many[1];
+    by(4, job);
+    expect_same_file(one[1], many[1]);
+    job.steps = 0;
+    job.from = many[1];
+    job.to = NULL;
+    job.one = end;
+    by(2, job);
+    ypi_remove_tree(folder);
+}
+
+static void expect_all(int size, struct job job, const char *text)
+{
+    struct world world = {0};
+    world_begin(&world);
+    world_run(&world, size, run, &job);
+    for (int rank = 0; rank < size; rank++)
+        expect_said(&world, rank, text);
+    world_end(&world);
+}
+
+Test(train_ranks, failures)
+{
+    struct job job = plain();
+    job.fails = 1;
+    job.accumulate = 3; /* rank 1 sees an item of every batch */
+    job.batch = 16;
+    expect_all(2, job, "rank 1: item 7 is not there");
+    job = plain();
+    job.to = "/proc/nobody/can/write/this";
+    expect_all(2, job, "rank 0: ");
+    job = plain();
+    job.bucket = 100;
+    expect_all(2, job, "ranks.bucket is 100 bytes, allowed are 0 and 4096 to 2^40");
+}
