@@ -17,7 +17,14 @@ static const struct yp_tensor tensors[] = {
 
 struct subject {
     uint32_t fails; /* an item that cannot be read; 0: none */
+    bool extreme;
 };
+
+/* Numbers of which double keeps no sum: what is left when the large ones cancel tells the order. */
+static float extreme_of(uint32_t item)
+{
+    return item % 2 == 0 ? (float)(1 + item) : ldexpf(item % 4 == 1 ? 1 : -1, 60);
+}
 
 /* The distance of the parameters from numbers of each item, which an item counts more or less. */
 static enum yp_status gradient(void *arg, struct train_items items, const float *p, double scale,
@@ -26,6 +33,11 @@ static enum yp_status gradient(void *arg, struct train_items items, const float 
     const struct subject *s = arg;
     *mean = *weight = 0;
     memset(g, 0, N * sizeof *g);
+    if (s->extreme) {
+        g[1] = g[A - 1] = g[N - 1] = extreme_of(items.index[0]);
+        *weight = 1;
+        return YP_OK;
+    }
     for (size_t n = 0; n < items.count; n++) {
         uint64_t state = items.index[n] + 1;
         const double counts = (double)(items.index[n] % 3); /* some not at all */
@@ -65,7 +77,7 @@ static bool watch(void *arg, const struct train_event *event)
 
 struct job {
     size_t batch, accumulate, bucket;
-    bool once, sgd;
+    bool once, sgd, extreme;
     int fails; /* rank that cannot read an item, or -1 */
     uint64_t steps;
     const char *from, *to;     /* checkpoints, or NULL */
@@ -86,6 +98,7 @@ static struct train_config config_of(const struct job *job, struct ypk_communica
     config.adamw.lr = 0.05;
     config.optimiser = job->sgd ? TRAIN_SGD : TRAIN_ADAMW;
     config.average = 0.5;
+    config.clip = job->extreme ? 0 : 1;
     config.scaling.initial = 4;
     config.scaling.interval = 4;
     config.watch = watch;
@@ -111,7 +124,7 @@ static enum yp_status run(struct ypk_communicator *c, void *argument)
     const struct job *job = argument;
     static struct outcome out;
     static float start[N];
-    struct subject subject = {.fails = ypk_rank(c) == job->fails ? 7 : 0};
+    struct subject subject = {.fails = ypk_rank(c) == job->fails ? 7 : 0, .extreme = job->extreme};
     memset(&out, 0, sizeof out);
     uint64_t state = 9 + (uint64_t)ypk_rank(c); /* rank 0's are taken */
     for (size_t k = 0; k < N; k++)
@@ -192,6 +205,24 @@ Test(train_ranks, whole_batches)
         job.bucket = 0; /* all in one */
         by(4, job);
     }
+}
+
+Test(train_ranks, order_of_sums)
+{
+    struct job job = plain();
+    struct outcome *one = shared_outcome();
+    job.batch = 1;
+    job.sgd = job.extreme = true;
+    job.rank0 = one;
+    by(1, job);
+    size_t cancelled = 0;
+    for (size_t i = 0; i < one->steps; i++)
+        cancelled += one->norm[i] < 1000;
+    cr_expect_gt(cancelled, 2);
+    job.rank0 = NULL;
+    job.one = one;
+    by(2, job);
+    by(4, job);
 }
 
 Test(train_ranks, rounded_differently)
