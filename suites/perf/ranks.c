@@ -1,0 +1,97 @@
+/* Ranks beside threads: a process of two threads, and two processes of one thread that share the
+ * work. Of two cores, so that both have as many. */
+#include "models/data/ranks.h"
+#include "suites/lm_training.h"
+#include "suites/scene_work.h"
+
+#include <omp.h>
+
+enum { CORES = 2, TILE_PIXELS = 4096 };
+
+/* The detector's statistics of a part of scale "large", generated tile by tile. */
+YP_TEST(ranks, rx_fit, .tags = "perf large slow", .ranks = "1 2", .timeout = 600)
+{
+    struct scale s = {.cubes = 64, .height = 256, .width = 256, .channels = 100};
+    struct scale mine = s;
+    const int threads = CORES / yp_ranks(t);
+    struct scene_tiles tiles;
+    mine.cubes = s.cubes / (size_t)yp_ranks(t);
+    scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
+    struct rx *rx = open_rx(t, s.channels, TILE_PIXELS, threads);
+    enum yp_status status = YP_OK;
+    yp_measure (t, "fit", .items = scale_values(&mine), .unit = "values", .bounds = FIT_WORK(&mine),
+                .threads = threads, .reset = reset_rx, .arg = rx, .samples = 5)
+        status = rx_fit_over(rx, &tiles.source, yp_ranks_communicator(t));
+    yp_ok(t, status);
+    yp_ok(t, rx_finish(rx, RX_EPS));
+    struct rx_summary summary;
+    rx_summary(rx, &summary);
+    yp_value(t, "pixels", (double)summary.pixels);
+    yp_value(t, "mean of channel 50", rx_mean(rx)[50]); /* the same bits */
+    rx_destroy(rx);
+    scene_tiles_close(&tiles);
+}
+
+YP_RELATION(ranks, rx_fit_gain, .tags = "perf large slow",
+            .relation = yp_ratio_over("perf/ranks.c::rx_fit", "fit", "ranks", "2", "1"));
+
+/* The smallest size of the benchmark with 2 of its 12 layers: 34 million parameters. */
+static struct lm_options reduced(struct yp_case *t, size_t batch)
+{
+    struct lm_options o = {.device = yp_device(t), .batch = batch, .context = 128};
+    yp_ok(t, lm_config_named("small", &o.config));
+    o.config.layers = 2;
+    nn_precision_from_name(yp_string(t, "precision"), &o.precision);
+    return o;
+}
+
+enum { BATCH = 4, BATCHES = 2, STEPS = 10 };
+
+struct curve {
+    double loss[64];
+    size_t steps;
+};
+
+static bool keep_loss(void *arg, const struct train_event *event)
+{
+    struct curve *curve = arg;
+    if (event->kind == TRAIN_STEP && curve->steps < sizeof curve->loss / sizeof *curve->loss)
+        curve->loss[curve->steps++] = event->loss;
+    return true;
+}
+
+/* Steps of two batches, one after the other or one a rank. */
+YP_TEST(ranks, lm_step, .tags = "perf large slow", .ranks = "1 2", .timeout = 600,
+        .axes = YP_AXES(yp_axis_string("precision", "fp32", "bf16")))
+{
+    struct lm_training training;
+    struct curve curve = {.steps = 0};
+    const struct lm_options o = reduced(t, BATCH);
+    struct train_config config = train_defaults();
+    const int threads = CORES / yp_ranks(t);
+    omp_set_num_threads(threads);
+    config.batch = BATCH;
+    config.accumulate = BATCHES;
+    config.epochs = UINT64_MAX;
+    config.validation = 0;
+    config.keep_best = false;
+    config.adamw.lr = 1e-4;
+    config.schedule = TRAIN_CONSTANT;
+    config.no_decay = lm_no_decay(&o.config);
+    config.watch = keep_loss;
+    config.watch_arg = &curve;
+    config.ranks.all = yp_ranks_communicator(t);
+    lm_training_open(&training, t, &o, &config, (size_t)BATCH * BATCHES * 64, 1);
+    yp_ok(t, train_run(training.train, 2));
+    enum yp_status status = YP_OK;
+    yp_measure (t, "step", .items = (double)(BATCH * BATCHES * o.context) / yp_ranks(t),
+                .unit = "tokens", .threads = threads, .warmup = -1, .samples = STEPS)
+        status = train_run(training.train, 1);
+    yp_ok(t, status);
+    yp_value(t, "first loss", curve.loss[0]);
+    yp_value(t, "loss of step 10", curve.loss[9]);
+    lm_training_close(&training);
+}
+
+YP_RELATION(ranks, lm_step_gain, .tags = "perf large slow",
+            .relation = yp_ratio_over("perf/ranks.c::lm_step", "step", "ranks", "2", "1"));

@@ -1,0 +1,187 @@
+/* Work that ranks share has the bits of one process. Every rank computes both. */
+#include "models/data/ranks.h"
+#include "suites/graph_plays.h"
+#include "suites/lm_training.h"
+#include "suites/scene_tiles.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+
+/* -- the detector ------------------------------------------------------------------------------ */
+
+/* Statistics and scores of a scale; tiles in blocks of one, and of two where there are more than
+ * 256. */
+YP_TEST(ranks, rx, .tags = "stress small", .ranks = "1 2 3", .timeout = 120,
+        .axes = YP_AXES(yp_axis_int("tile", 300, 100)))
+{
+    struct scale s = {.cubes = 10, .height = 64, .width = 64, .channels = 10};
+    const size_t tile_pixels = (size_t)yp_int(t, "tile"), square = s.channels * s.channels;
+    struct scene_tiles tiles;
+    double covariance[2][100];
+    scene_tiles_open(&tiles, t, &s, tile_pixels);
+    const struct data_share mine = data_share_of(tiles.source.tiles, yp_rank(t), yp_ranks(t));
+    float *scores[2];
+    for (int i = 0; i < 2; i++) {
+        struct rx *rx = open_rx(t, s.channels, tile_pixels, 1 + i);
+        scores[i] = yp_alloc(t, tiles.source.tiles * tile_pixels * sizeof(float));
+        yp_ok(t, i == 0 ? rx_fit(rx, &tiles.source)
+                        : rx_fit_over(rx, &tiles.source, yp_ranks_communicator(t)));
+        yp_ok(t, rx_covariance(rx, covariance[i]));
+        yp_ok(t, rx_finish(rx, RX_EPS));
+        yp_ok(t, rx_score(rx, &tiles.source, scores[i]));
+        rx_destroy(rx);
+    }
+    yp_expect(t, memcmp(covariance[0], covariance[1], square * sizeof(double)) == 0,
+              "the covariances of one process and of %d ranks differ", yp_ranks(t));
+    yp_expect(t,
+              memcmp(scores[0] + mine.first * tile_pixels, scores[1] + mine.first * tile_pixels,
+                     mine.count * tile_pixels * sizeof(float)) == 0,
+              "the scores differ");
+    yp_data_hash(t, yp_rank(t) == 0 ? scene_tiles_hash(&tiles, t) : 0);
+    scene_tiles_close(&tiles);
+}
+
+/* -- training ---------------------------------------------------------------------------------- */
+
+enum { STEPS_MAX = 64 };
+
+struct curve {
+    double loss[STEPS_MAX];
+    size_t steps;
+};
+
+static bool keep_loss(void *arg, const struct train_event *event)
+{
+    struct curve *curve = arg;
+    if (event->kind == TRAIN_STEP && curve->steps < STEPS_MAX)
+        curve->loss[curve->steps++] = event->loss;
+    return true;
+}
+
+static struct train_config little(struct yp_case *t, size_t accumulate, struct curve *curve)
+{
+    struct train_config config = train_defaults();
+    config.seed = yp_seed(t);
+    config.batch = 4;
+    config.accumulate = accumulate;
+    config.epochs = 2;
+    config.average = 0.9;
+    config.watch = keep_loss;
+    config.watch_arg = curve;
+    return config;
+}
+
+static void expect_same_losses(struct yp_case *t, const struct curve *one, const struct curve *all)
+{
+    yp_expect(t, all->steps == one->steps && one->steps > 4, "%zu steps and %zu", one->steps,
+              all->steps);
+    for (size_t i = 0; i < one->steps; i++)
+        yp_require(t, all->loss[i] == one->loss[i], "step %zu: loss %.17g, of one process %.17g",
+                   i + 1, all->loss[i], one->loss[i]);
+}
+
+/* One thread: with more a batch's products may be rounded otherwise. */
+static void train_lm(struct yp_case *t, struct ypk_communicator *ranks, size_t accumulate,
+                     struct curve *curve, float *parameters)
+{
+    const struct lm_options o = {.config = {.vocabulary = 100,
+                                            .d_model = 32,
+                                            .d_ff = 64,
+                                            .layers = 2,
+                                            .heads = 4,
+                                            .theta = 10000,
+                                            .eps = 1e-5},
+                                 .device = yp_device(t),
+                                 .batch = 4,
+                                 .context = 16};
+    struct train_config config = little(t, accumulate, curve);
+    struct lm_training training;
+    config.no_decay = lm_no_decay(&o.config);
+    config.ranks.all = ranks;
+    lm_training_open(&training, t, &o, &config, 150, 1);
+    yp_ok(t, train_run(training.train, 0));
+    memcpy(parameters, train_parameters(training.train),
+           lm_parameters(&o.config) * sizeof *parameters);
+    lm_training_close(&training);
+}
+
+YP_TEST(ranks, lm, .tags = "stress small", .ranks = "1 2 4", .timeout = 120)
+{
+    enum { PARAMETERS = 40000 };
+    struct curve one = {.steps = 0}, all = {.steps = 0};
+    float *parameters[2] = {yp_alloc(t, PARAMETERS * sizeof(float)),
+                            yp_alloc(t, PARAMETERS * sizeof(float))};
+    omp_set_num_threads(1);
+    memset(parameters[0], 0, PARAMETERS * sizeof(float));
+    memset(parameters[1], 0, PARAMETERS * sizeof(float));
+    train_lm(t, NULL, 4, &one, parameters[0]);
+    train_lm(t, yp_ranks_communicator(t), 4, &all, parameters[1]);
+    expect_same_losses(t, &one, &all);
+    yp_expect(t, memcmp(parameters[0], parameters[1], PARAMETERS * sizeof(float)) == 0,
+              "the parameters differ");
+}
+
+/* Batches that are divided: the loss within the rounding of float, over 60 steps. */
+YP_TEST(ranks, lm_divided, .tags = "stress small", .ranks = "2 3", .timeout = 120,
+        .budgets = YP_BUDGETS(yp_max_value("difference", 2e-5)))
+{
+    enum { PARAMETERS = 40000 };
+    struct curve one = {.steps = 0}, all = {.steps = 0};
+    float *parameters = yp_alloc(t, PARAMETERS * sizeof(float));
+    double worst = 0;
+    omp_set_num_threads(1);
+    train_lm(t, NULL, 1, &one, parameters);
+    train_lm(t, yp_ranks_communicator(t), 1, &all, parameters);
+    yp_require(t, one.steps == all.steps && one.steps > 50, "%zu steps", one.steps);
+    for (size_t i = 0; i < one.steps; i++) {
+        const double difference = all.loss[i] / one.loss[i] - 1;
+        worst = difference > worst ? difference : -difference > worst ? -difference : worst;
+    }
+    yp_value(t, "difference", worst);
+}
+
+/* The graph trajectory model, whose batches have different weights. */
+static void train_graph(struct yp_case *t, struct ypk_communicator *ranks, struct curve *curve,
+                        const char *from, const char *to)
+{
+    struct graph_options o;
+    struct graph_plays plays;
+    yp_ok(t, graph_sized("base", yp_device(t), &o));
+    o.hidden = 32, o.heads = 2, o.layers = 2, o.modes = 4, o.blocks = 1;
+    struct train_config config = little(t, 4, curve);
+    config.ranks.all = ranks;
+    graph_plays_open(&plays, t, (struct synth_plays){.frames = 20, .missing = 0.1}, 12,
+                     &GRAPH_RULES, config.batch);
+    struct graph_trainee *trainee =
+        graph_trainee_create(&o, &plays.source, config.batch, yp_seed(t));
+    yp_got(t, trainee);
+    const struct train_objective objective = graph_trainee_objective(trainee);
+    struct train *train = train_create(o.device, &objective, &config);
+    yp_got(t, train);
+    yp_ok(t, from != NULL ? train_resume(train, from)
+                          : train_begin(train, graph_trainee_start(trainee)));
+    yp_ok(t, train_run(train, to != NULL ? 3 : 0));
+    if (to != NULL)
+        yp_ok(t, train_save(train, to));
+    train_destroy(train);
+    graph_trainee_destroy(trainee);
+    graph_plays_close(&plays);
+}
+
+/* And a run that all ranks stop goes on in one process. */
+YP_TEST(ranks, graph, .tags = "stress small", .ranks = "1 2", .timeout = 120)
+{
+    struct curve one = {.steps = 0}, all = {.steps = 0}, stopped = {.steps = 0};
+    char checkpoint[4096];
+    omp_set_num_threads(1);
+    snprintf(checkpoint, sizeof checkpoint, "%s/graph.checkpoint", yp_tmp_path(t));
+    train_graph(t, NULL, &one, NULL, NULL);
+    train_graph(t, yp_ranks_communicator(t), &all, NULL, NULL);
+    expect_same_losses(t, &one, &all);
+    train_graph(t, yp_ranks_communicator(t), &stopped, NULL, checkpoint);
+    if (yp_rank(t) == 0) /* which has written it */
+        train_graph(t, NULL, &stopped, checkpoint, NULL);
+    if (yp_rank(t) == 0)
+        expect_same_losses(t, &one, &stopped);
+}
