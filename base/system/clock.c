@@ -1,21 +1,12 @@
 #include "base/system/clock.h"
 
-#include <limits.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
-
-static double seconds_of(struct timespec t)
-{
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static double read_clock(clockid_t clock)
 {
     struct timespec t;
     clock_gettime(clock, &t);
-    return seconds_of(t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 double ypi_now(void)
@@ -31,23 +22,4 @@ double ypi_processor_seconds(void)
 double ypi_wall_clock(void)
 {
     return read_clock(CLOCK_REALTIME);
-}
-
-double ypi_kernel_now(void)
-{
-    struct timespec t = {0};
-    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
-    return seconds_of(t);
-}
-
-void ypi_kernel_wait(_Atomic uint32_t *word, uint32_t value, double seconds)
-{
-    struct timespec span = {.tv_sec = (time_t)seconds};
-    span.tv_nsec = (long)((seconds - (double)span.tv_sec) * 1e9);
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &span);
-}
-
-void ypi_kernel_wake(_Atomic uint32_t *word)
-{
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX);
 }

@@ -11,6 +11,8 @@ double ypi_processor_seconds(void); /* of all threads of this process */
 /* Seconds: no processor does anything in less. A tenth of a cycle at 5 GHz. */
 #define YPI_IMPOSSIBLE_SECONDS 20e-12
 
+/* -- kernel_clock.c ------------------------------------------------------------------------ */
+
 /* For deadlines: monotonic seconds that the kernel itself is asked for. A program, or a library
  * that is preloaded, may put its own clock_gettime(), sleep or poll() in place of the C library's.
  */
