@@ -143,8 +143,12 @@ void ypi_tree_open(struct yp_case *t)
     if (!wanted(t))
         return;
     tree = (struct ypi_tree){.of_command = t->test->command != NULL};
-    if (!ypi_thread_begin(&tree.thread, run, &tree, STACK_BYTES))
+    if (!ypi_thread_begin(&tree.thread, run, &tree, STACK_BYTES)) {
+        static const char note[] = "memory with children is not judged: the system gave no thread "
+                                   "to look at it";
+        ypi_child_send(t, YPI_MESSAGE_NOTE, note, sizeof note, NULL, 0);
         return;
+    }
     while (tree.ready == 0)
         ypi_kernel_wait(&tree.ready, 0, 1);
     t->child->resident.tree = &tree;

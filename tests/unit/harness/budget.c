@@ -277,6 +277,16 @@ Test(budget, huge_pages_that_nobody_asked_for_decide_nothing)
     }
 }
 
+/* As under Callgrind, where no thread adds up. */
+Test(budget, memory_of_all_processes_that_nobody_looked_at_is_not_judged)
+{
+    BEGIN(yp_max_resident_tree(1000));
+    r.memory.resident_peak = 2000;
+    judge();
+    expect_verdict(0, YPI_NOT_JUDGED);
+    expect_outcome(YPI_PASSED);
+}
+
 /* As many as fit, each judged by its own name. */
 Test(budget, each_is_judged_by_its_own_name)
 {
