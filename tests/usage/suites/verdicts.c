@@ -143,8 +143,8 @@ YP_TEST(memory, soak, .budgets = YP_BUDGETS(yp_max_growth("step", 0)),
 
 /* Nothing of a body's own, whatever the framework needs to time it and to probe ceilings. */
 YP_TEST(memory, empty, .axes = YP_AXES(yp_axis_int("share", 0, 1)),
-        .budgets = YP_BUDGETS(yp_max_resident(0), yp_max_growth("nothing", 0),
-                              yp_min_share("probed", 1e-12)))
+        .budgets = YP_BUDGETS(yp_max_resident(0), yp_max_resident_tree(0),
+                              yp_max_growth("nothing", 0), yp_min_share("probed", 1e-12)))
 {
     double x = 1;
     yp_measure (t, "nothing")
