@@ -1,6 +1,8 @@
 #include "ranks/mpi/node.h"
 
+#include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,23 +61,33 @@ struct wait {
     const void *argument;
 };
 
-/* A rank of the node that is broken, or that left and is waited for, is an error of all; what it
- * did before counts. */
+/* Where the launcher lets the others live. */
+static bool has_ended(const struct ypk_node *node, int rank)
+{
+    const struct ypk_segment *mine = node->segments[node->me];
+    const struct ypk_segment *other = node->segments[rank];
+    return other->process_space == mine->process_space && kill((pid_t)other->process, 0) != 0 &&
+           errno == ESRCH;
+}
+
+/* A rank of the node that is broken, or that left or ended and is waited for, is an error of all;
+ * what it did before counts. */
 static enum yp_status look_at_others(const struct wait *wait)
 {
     struct ypk_node *node = wait->node;
     for (int i = 0; i < node->ranks; i++) {
         const struct ypk_segment *other = node->segments[i];
         const uint64_t state = atomic_load(&other->state.value);
-        if (i == node->me || state == YPK_WORKS || wait->test(node, wait->argument))
+        if (i == node->me || (state == YPK_WORKS && !has_ended(node, i)) ||
+            wait->test(node, wait->argument))
             continue;
         if (state == YPK_BROKEN)
             return ypk_break(node, yp_set_error(YP_IO, "%s", other->text));
         if (wait->late != NULL && wait->late(node, i, wait->argument)) /* with a call, then */
-            return ypk_break(node,
-                             yp_set_error(YP_IO, "ranks: rank %d of %d has left; rank %d is in %s",
-                                          node->world[i], node->place.size, node->place.rank,
-                                          ypk_call_text(wait->call)));
+            return ypk_break(node, yp_set_error(YP_IO, "ranks: rank %d of %d %s; rank %d is in %s",
+                                                node->world[i], node->place.size,
+                                                state == YPK_WORKS ? "has ended" : "has left",
+                                                node->place.rank, ypk_call_text(wait->call)));
     }
     return YP_OK;
 }

@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FOR_EVER 1e9 /* seconds */
 
 static void set_limit(void *state, double seconds)
 {
@@ -115,8 +119,14 @@ static enum yp_status make_node(struct ypk_node *node)
     if (status != YP_OK) {
         free(node->segments);
         node->segments = NULL;
+        return status;
     }
-    return status;
+    struct stat space = {.st_ino = 0};
+    stat("/proc/self/ns/pid", &space);
+    node->segments[node->me]->process = getpid();
+    node->segments[node->me]->process_space = space.st_ino;
+    MPI_Barrier(node->local);
+    return YP_OK;
 }
 
 /* MPI's own collectives wait for ever: all ranks are here before the first of them. */
@@ -192,23 +202,30 @@ static enum yp_status join(void **state, struct ypk_place *place, const char *di
     return YP_OK;
 }
 
-static bool all_leave(struct ypk_node *node, const void *argument)
+static bool works(struct ypk_node *node, int rank, const void *argument)
 {
     (void)argument;
+    return atomic_load(&node->segments[rank]->state.value) == YPK_WORKS;
+}
+
+static bool all_leave(struct ypk_node *node, const void *argument)
+{
     for (int i = 0; i < node->ranks; i++)
-        if (atomic_load(&node->segments[i]->state.value) == YPK_WORKS)
+        if (works(node, i, argument))
             return false;
     return true;
 }
 
+/* As long as MPI would wait for those that still work; not for those that ended. */
 static bool in_order(struct ypk_node *node)
 {
     MPI_Request request;
     const struct ypk_call call = {.kind = YPK_BARRIER};
     if (node->broken)
         return false;
+    node->limit = FOR_EVER;
     atomic_store(&node->segments[node->me]->state.value, YPK_LEAVES);
-    if (ypk_wait(node, &call, all_leave, NULL, NULL) != YP_OK)
+    if (ypk_wait(node, &call, all_leave, works, NULL) != YP_OK)
         return false;
     for (int i = 0; i < node->ranks; i++)
         if (atomic_load(&node->segments[i]->state.value) != YPK_LEAVES)

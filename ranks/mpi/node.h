@@ -46,6 +46,8 @@ struct ypk_segment {
     struct ypk_flag state;                  /* of enum ypk_state */
     struct ypk_flag verdict;                /* of the node's first rank: calls that may go on */
     char text[YPK_TEXT];                    /* why it is broken; before `state` */
+    int64_t process;                        /* its number, and where that is valid */
+    uint64_t process_space;
     _Alignas(64) char slots[YPK_SLOTS][YPK_SLOT];
 };
 

@@ -51,6 +51,8 @@ def check_faults(tap, launcher, program):
     tap.check("ranks: rank 2 of 3 did not arrive in barrier (call 2) within 0.5 s" in said, "a late rank is named", output)
     said, output = run(launcher, 3, program, "leaves", "5")
     tap.check(any(text.startswith("ranks: rank 2 of 3 has left; rank ") for text in said), "a rank that left is named", output)
+    said, output = run(launcher, 3, program, "dies", "20")
+    tap.check(any(text.startswith("ranks: rank 2 of 3 has ended; rank ") for text in said), "a rank that was killed is named", output)
     said, output = run(launcher, 2, program, "free")
     tap.equal(said, ["ypk_free: this memory is not of ypk_allocate()"] * 2, "other memory is not freed")
 

@@ -63,6 +63,8 @@ static enum yp_status body(struct ypk_communicator *c, const char *mode)
         return ypk_broadcast(c, data, sizeof data, 0);
     if (strcmp(mode, "late") == 0 && last)
         usleep(1500000);
+    if (strcmp(mode, "dies") == 0 && last)
+        kill(getpid(), SIGKILL);
     if (strcmp(mode, "leaves") == 0 && last)
         return YP_OK;
     if (strcmp(mode, "message") == 0 && rank < 2)
