@@ -95,7 +95,7 @@ bool ypi_child_join(struct yp_case *t)
     char *page = ypi_ranks_file_of(job, "standing");
     here = ypi_standing_map(page, false);
     free(page);
-    ypi_child_stands("its way to the other ranks");
+    ypi_child_stands("joining the ranks");
     enum yp_status status = ypk_place_of_launcher(&place, &launcher);
     if (status == YP_OK)
         status = ypk_join(&t->child->communicator, &place, job->meeting, WAIT_SECONDS);
@@ -119,9 +119,9 @@ void ypi_child_part(struct yp_case *t)
         return;
     ypk_set_watch(NULL);
     ypi_child_leaves(t->child->left_early);
-    ypi_child_stands("its leave of the other ranks");
+    ypi_child_stands("leaving the ranks");
     if (!t->child->left_early)
         ypk_leave(t->child->communicator);
     t->child->communicator = NULL;
-    ypi_child_stands("its end");
+    ypi_child_stands("at the end");
 }

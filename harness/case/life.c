@@ -46,7 +46,7 @@ static void enter(const struct yp_case *t, enum ypi_stage_name name)
     stage.stage = name;
     stage.at = ypi_now();
     ypi_child_send(t, YPI_MESSAGE_STAGE, &stage, sizeof stage, NULL, 0);
-    static const char *const names[] = {"setup", "the body", "teardown", "its end"};
+    static const char *const names[] = {"in setup", "in the body", "in teardown", "at the end"};
     ypi_child_stands(names[name]);
 }
 

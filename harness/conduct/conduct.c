@@ -46,6 +46,7 @@ struct conducted {
     pid_t launcher; /* 0: it is gone */
     double gone;    /* since when */
     double began, paused;
+    double first_gone;    /* until when all ranks were in their functions */
     double lost, ordered; /* when the first rank was lost, and the others ordered to end; 0 */
     char *order;          /* path of the file that orders it */
 };
@@ -85,7 +86,7 @@ static bool any_lost(const struct conducted *c)
 
 /* A rank has gone from its functions, and another has waited for a while in an operation of all,
  * which cannot end any more. */
-static bool any_early(const struct conducted *c, double now)
+static bool any_early(struct conducted *c, double now)
 {
     bool gone = false;
     bool waits = false;
@@ -95,7 +96,9 @@ static bool any_early(const struct conducted *c, double now)
         waits = waits || (!ypi_member_is_over(m) && m->standing->over == YPI_NOT_OVER &&
                           m->waits_in != 0 && now > m->waits_since + EARLY_SECONDS);
     }
-    return gone && waits;
+    if (!gone)
+        c->first_gone = now;
+    return gone && waits && now > c->first_gone + EARLY_SECONDS;
 }
 
 static enum ypi_broken_off reason(struct conducted *c, double now)
@@ -108,11 +111,9 @@ static enum ypi_broken_off reason(struct conducted *c, double now)
         c->lost = now;
     if (c->lost > 0 && now > c->lost + GRACE_SECONDS)
         return YPI_OFF_LOST;
-    if (any_early(c, now))
-        return YPI_OFF_EARLY;
-    if (c->launcher == 0 && now > c->gone + VANISH_SECONDS)
-        return YPI_OFF_LAUNCHER;
-    return YPI_NOT_BROKEN_OFF;
+    if (c->launcher == 0)
+        return now > c->gone + VANISH_SECONDS ? YPI_OFF_LAUNCHER : YPI_NOT_BROKEN_OFF;
+    return any_early(c, now) ? YPI_OFF_EARLY : YPI_NOT_BROKEN_OFF;
 }
 
 /* -- ending -------------------------------------------------------------------------------------

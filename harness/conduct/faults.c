@@ -74,10 +74,10 @@ static void add_signal(struct ypi_result *all, const struct ypi_member *m, int r
     const char *name = sigabbrev_np(number); /* real-time signals have none */
     if (number == SIGKILL && ypi_oom_kills() > oom_kills) {
         ypi_result_fail(all, YPI_CAUSE_OOM_KILL, NULL, 0,
-                        "rank %d: killed by the kernel for want of memory, in %s", rank, where);
+                        "rank %d: killed by the kernel for want of memory, %s", rank, where);
         return;
     }
-    ypi_result_fail(all, YPI_CAUSE_SIGNAL, NULL, 0, "rank %d: %s in %s: SIG%s (%s)", rank,
+    ypi_result_fail(all, YPI_CAUSE_SIGNAL, NULL, 0, "rank %d: %s %s: SIG%s (%s)", rank,
                     number == SIGKILL ? "killed" : "crashed", where, name != NULL ? name : "RT",
                     strsignal(number));
     all->failures[all->failure_count - 1].stack = crash_stack(&m->result);
@@ -94,8 +94,8 @@ static void add_end(struct ypi_result *all, const struct ypi_member *m, int rank
         add_signal(all, m, rank, where, oom_kills);
     else if (!m->report.ended)
         ypi_result_fail(all, YPI_CAUSE_EXIT, NULL, 0,
-                        "rank %d: the process exited with status %d in %s", rank,
-                        WEXITSTATUS(status), where);
+                        "rank %d: the process exited with status %d %s", rank, WEXITSTATUS(status),
+                        where);
     else
         ypi_result_fail(all, YPI_CAUSE_EXIT, NULL, 0,
                         "rank %d: the process left with status %d from an exit handler or a "
@@ -115,17 +115,6 @@ static void add_ends(struct ypi_result *all, const struct ypi_members *members, 
 /* -- the case as a whole ------------------------------------------------------------------------
  */
 
-/* Ranks whose process is gone, and of which nobody could tell how it ended; false: none. */
-static bool find_vanished(const struct ypi_members *members, bool *in)
-{
-    bool any = false;
-    for (int i = 0; i < members->count; i++) {
-        in[i] = !members->of[i].report.is_reaped;
-        any = any || in[i];
-    }
-    return any;
-}
-
 static char *status_text(int status)
 {
     if (WIFSIGNALED(status))
@@ -133,32 +122,50 @@ static char *status_text(int status)
     return ypi_format("ended with status %d", WEXITSTATUS(status));
 }
 
+struct vanished {
+    bool *in;           /* ranks that had begun, and of which nobody could tell how they ended */
+    int count, begun;   /* of those, and of all that had begun */
+    bool ended, failed; /* the launcher ended some; some have failures */
+};
+
+static struct vanished find_vanished(const struct ypi_members *members,
+                                     const struct ypi_breaking_off *off)
+{
+    struct vanished found = {.in = ypi_calloc((size_t)members->count, sizeof(bool))};
+    const bool by_launcher = off->why == YPI_NOT_BROKEN_OFF || off->why == YPI_OFF_LAUNCHER;
+    for (int i = 0; i < members->count; i++) {
+        const struct ypi_member *m = &members->of[i];
+        const bool begun = m->report.place.node[0] != '\0';
+        found.in[i] = begun && !m->report.is_reaped;
+        found.begun += begun;
+        found.count += found.in[i];
+        found.ended = found.ended ||
+                      (by_launcher && m->report.is_reaped && m->report.reaped.ordered && begun);
+        found.failed = found.failed || m->result.failure_count > 0;
+    }
+    return found;
+}
+
 static void add_vanished(struct ypi_result *all, const struct ypi_members *members,
                          const struct ypi_job *job, const struct ypi_breaking_off *off)
 {
-    bool *in = ypi_calloc((size_t)members->count, sizeof *in);
-    const bool any = find_vanished(members, in);
-    char *names = ypi_rank_names(in, members->count);
-    int vanished = 0;
-    bool ended = false; /* by the launcher */
-    for (int i = 0; i < members->count; i++) {
-        vanished += in[i];
-        ended = ended || (off->why == YPI_NOT_BROKEN_OFF && members->of[i].report.is_reaped &&
-                          members->of[i].report.reaped.ordered);
-    }
-    char *status = off->launcher_is_gone ? status_text(off->launcher_status) : NULL;
-    if (any && vanished < members->count)
+    struct vanished found = find_vanished(members, off);
+    const bool gone = off->launcher_is_gone;
+    const bool killed = gone && WIFSIGNALED(off->launcher_status);
+    const bool never = found.begun < members->count && !found.failed;
+    char *names = ypi_rank_names(found.in, members->count);
+    char *status = gone ? status_text(off->launcher_status) : NULL;
+    if (found.count > 0 && !killed && (!gone || found.count < found.begun))
         ypi_result_fail(all, YPI_CAUSE_SIGNAL, NULL, 0, "%s: killed from outside (SIGKILL)", names);
-    else if (status != NULL && (any || ended))
-        ypi_result_fail(all, YPI_CAUSE_RANKS, NULL, 0,
-                        "%s %s before the ranks were over; what it printed is in the output below",
+    else if (gone && (found.count > 0 || found.ended || never))
+        ypi_result_fail(all, YPI_CAUSE_RANKS, NULL, 0, "%s %s before the ranks were over",
                         ypi_launcher_name(job), status);
-    else if (any || ended)
-        ypi_result_fail(all, YPI_CAUSE_RANKS, NULL, 0, "%s ended the ranks",
-                        ypi_launcher_name(job));
+    else if (found.ended || never)
+        ypi_result_fail(all, YPI_CAUSE_RANKS, NULL, 0, "%s %s", ypi_launcher_name(job),
+                        never ? "started too few ranks" : "ended the ranks");
     free(status);
     free(names);
-    free(in);
+    free(found.in);
 }
 
 /* In front of all others. */
@@ -219,9 +226,11 @@ void ypi_rank_faults(struct ypi_result *all, const struct ypi_members *members,
     /* Why a rank is gone, before that others miss it. */
     add_said(all, members, false);
     add_ends(all, members, off->oom_kills);
-    add_said(all, members, true);
     if (all->failure_count == 0 || off->why == YPI_OFF_LAUNCHER) /* else others are to blame */
         add_vanished(all, members, job, off);
+    if (off->why != YPI_OFF_TIME &&
+        off->why != YPI_OFF_OUTPUT) /* they miss those that were ended */
+        add_said(all, members, true);
     add_reason(all, job, off);
     add_roll(all, members, off);
 }

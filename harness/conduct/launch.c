@@ -5,6 +5,7 @@
 #include "harness/conduct/rank.h"
 #include "harness/message/worker.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -45,11 +46,16 @@ static void prefer(const char *name, const char *value)
 static void set_mpi(const struct ypi_job *job)
 {
     const bool several = ypi_on_several_nodes();
+    /* How srun's processes find each other, as the MPI that the program is linked to wants it. */
+    if (is_srun(job) && dlsym(RTLD_DEFAULT, "MPI_Init") != NULL)
+        prefer("SLURM_MPI_TYPE", dlsym(RTLD_DEFAULT, "ompi_mpi_init") != NULL ? "pmix" : "pmi2");
     prefer("OMPI_ALLOW_RUN_AS_ROOT", "1");
     prefer("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     prefer("OMPI_MCA_rmaps_base_oversubscribe", "1");
     prefer("OMPI_MCA_hwloc_base_binding_policy", "none");
     prefer("OMPI_MCA_orte_execute_quiet", "1");
+    /* Where it is another MPI's launcher, each would else start a daemon. */
+    prefer("OMPI_MCA_ess_singleton_isolated", "1");
     /* What it kills may say before where it stood. */
     prefer("OMPI_MCA_odls_base_sigkill_timeout", "1");
     if (several)

@@ -18,6 +18,8 @@
 
 /* What the runner shows of an output at most, with some room for the headings. */
 enum { OUTPUT_MAX = 8192 - 512 };
+/* Of more ranks no processor is told. */
+enum { NAMED_MAX = 16 };
 
 static void send_text(const struct yp_case *t, enum ypi_message kind, const char *text)
 {
@@ -395,6 +397,36 @@ static bool any_measured(const struct ypi_members *members)
     return false;
 }
 
+/* Where the ranks were: processors as values, nodes, where there are several, in a note. */
+static void send_places(const struct yp_case *t, const struct ypi_members *members)
+{
+    struct ypi_text nodes = {0};
+    bool *in = ypi_calloc((size_t)members->count, sizeof *in);
+    int count = 0;
+    for (int i = 0; i < members->count; i++) {
+        const struct ypi_rank_place *place = &members->of[i].report.place;
+        bool seen = false;
+        char name[32];
+        snprintf(name, sizeof name, "processor of rank %d", i);
+        if (place->node[0] != '\0' && place->processor >= 0 && members->count <= NAMED_MAX)
+            send_own_value(t, name, place->processor, "");
+        for (int k = 0; k < members->count; k++) {
+            in[k] = strcmp(members->of[k].report.place.node, place->node) == 0;
+            seen = seen || (in[k] && k < i);
+        }
+        if (seen || place->node[0] == '\0')
+            continue;
+        char *names = ypi_rank_names(in, members->count);
+        ypi_text_add(&nodes, "%s%s on %s", count++ > 0 ? ", " : "", names, place->node);
+        free(names);
+    }
+    char *note = ypi_text_take(&nodes);
+    if (count > 1)
+        send_text(t, YPI_MESSAGE_NOTE, note);
+    free(note);
+    free(in);
+}
+
 void ypi_merge(struct yp_case *t, const struct ypi_members *members, const struct ypi_result *all,
                bool crowded)
 {
@@ -412,6 +444,7 @@ void ypi_merge(struct yp_case *t, const struct ypi_members *members, const struc
     send_gradients(t, members);
     send_hash(t, members);
     send_memory(t, members);
+    send_places(t, members);
 }
 
 /* -- outputs -------------------------------------------------------------------------------------

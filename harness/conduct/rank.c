@@ -14,7 +14,6 @@
 #include "ranks/place.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,16 +127,6 @@ __attribute__((noreturn)) static void refuse(struct ypi_job *job, const char *ch
     _exit(EXIT_FAILURE);
 }
 
-static void send_place(const struct ypi_job *job, const struct ypk_place *place)
-{
-    struct ypi_rank_place message;
-    memset(&message, 0, sizeof message);
-    gethostname(message.node, sizeof message.node - 1);
-    message.local_rank = place->local_rank;
-    message.processors = ypi_processors();
-    ypi_channel_send(job->channel, YPI_MESSAGE_PLACE, &message, sizeof message, NULL, 0);
-}
-
 /* Cases that run beside each other would else get the same processors. */
 static bool is_timed(const struct ypi_job *job)
 {
@@ -145,27 +134,41 @@ static bool is_timed(const struct ypi_job *job)
     return !job->untimed && !test->parallel;
 }
 
-/* Each rank of a node stays on processors of its own, where there are enough. */
-static void take_share(const struct ypk_place *place)
+/* Each rank of a node stays on processors of its own, where there are enough. Returns the first;
+ * -1: there are not. */
+static int take_share(const struct ypk_place *place)
 {
-    cpu_set_t all;
-    cpu_set_t own;
-    if (place->local_rank < 0 || place->local_size < 1 ||
-        sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < place->local_size)
-        return;
-    const int count = CPU_COUNT(&all);
-    const int first = (int)((long)count * place->local_rank / place->local_size);
-    const int end = (int)((long)count * (place->local_rank + 1) / place->local_size);
-    CPU_ZERO(&own);
-    int number = 0;
-    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (!CPU_ISSET(cpu, &all))
+    const int count = ypi_processors();
+    if (place->local_rank < 0 || place->local_size < 1 || count < place->local_size)
+        return -1;
+    const int first = count * place->local_rank / place->local_size;
+    const int end = count * (place->local_rank + 1) / place->local_size;
+    struct ypi_text list = {0};
+    int least = -1;
+    for (int cpu = 0, number = 0; cpu < YPI_CPUS_MAX; cpu++) {
+        if (!ypi_cpus_allowed()[cpu])
             continue;
+        if (number == first)
+            least = cpu;
         if (number >= first && number < end)
-            CPU_SET(cpu, &own);
+            ypi_text_add(&list, "%s%d", cpu > least ? "," : "", cpu);
         number++;
     }
-    sched_setaffinity(0, sizeof own, &own);
+    char *cpus = ypi_text_take(&list);
+    const bool confined = ypi_cpus_confine(cpus) == YP_OK;
+    free(cpus);
+    return confined ? least : -1;
+}
+
+static void take_place(const struct ypi_job *job, const struct ypk_place *place)
+{
+    struct ypi_rank_place message;
+    memset(&message, 0, sizeof message);
+    gethostname(message.node, sizeof message.node - 1);
+    message.local_rank = place->local_rank;
+    message.processors = ypi_processors();
+    message.processor = job->bind != YPI_BIND_NONE && is_timed(job) ? take_share(place) : -1;
+    ypi_channel_send(job->channel, YPI_MESSAGE_PLACE, &message, sizeof message, NULL, 0);
 }
 
 /* True in the rank's process. */
@@ -186,6 +189,7 @@ static bool start(const struct ypi_job *job, const char *order)
     const pid_t rank = standing != NULL ? fork() : -1;
     if (rank == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        setpgid(0, 0); /* not in that which a launcher signals */
         sigprocmask(SIG_SETMASK, &before, NULL);
         if (getppid() != beside)
             _exit(EXIT_FAILURE);
@@ -224,9 +228,7 @@ bool ypi_rank_executed(const struct ypi_job **job)
     own->channel = ypi_rank_file(channel, place.rank, "channel");
     own->output = own->output != NULL ? ypi_rank_file(channel, place.rank, "output") : NULL;
     unsetenv(YPI_RANKS_MARK); /* what the case starts is no rank */
-    send_place(own, &place);
-    if (own->bind != YPI_BIND_NONE && is_timed(own))
-        take_share(&place);
+    take_place(own, &place);
     own->bind = YPI_BIND_NONE; /* within its share */
     if (start(own, order))
         *job = own;

@@ -58,7 +58,7 @@ char *ypi_roll_call(const struct ypi_members *members)
         if (!stand_together(members, i, at, in))
             continue;
         char *names = ypi_rank_names(in, members->count);
-        ypi_text_add(&text, "%s%s in %s", text.length > 0 ? ", " : "", names, at[i]);
+        ypi_text_add(&text, "%s%s %s", text.length > 0 ? ", " : "", names, at[i]);
         free(names);
     }
     for (int i = 0; i < members->count; i++) {

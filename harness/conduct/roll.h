@@ -6,7 +6,7 @@
 /* "rank 1", "ranks 0, 2-5". The caller frees. */
 char *ypi_rank_names(const bool *in, int count);
 
-/* "ranks 0, 2, 3 in phase exchange of the body, rank 1 in the body; rank 4 was over": now. The
+/* "ranks 0, 2, 3 in phase exchange in the body, rank 1 in the body; rank 4 over": now. The
  * caller frees. */
 char *ypi_roll_call(const struct ypi_members *members);
 

@@ -55,7 +55,8 @@ struct ypi_failure_message {
 struct ypi_rank_place {
     char node[64];  /* its host's name, cut off at the end */
     int local_rank; /* among the ranks of the launcher's node; -1: not known */
-    int processors; /* that it may use */
+    int processors; /* of its node, that the ranks there may use */
+    int processor;  /* the first of those that it stays on; -1: it may use all of them */
 };
 
 /* How the process of a rank ended. */

@@ -54,11 +54,11 @@ static void call_text(const struct ypi_standing *now, char out[160])
 {
     out[0] = '\0';
     if (now->in_call == YPI_IN_COLLECTIVE && now->call.kind <= YPK_REDUCE_SCATTER)
-        snprintf(out, 160, "%s in ", ypk_call_text(&now->call));
+        snprintf(out, 160, "in %s ", ypk_call_text(&now->call));
     else if (now->in_call == YPI_IN_EXCHANGE && now->to >= 0)
-        snprintf(out, 160, "a message to rank %d in ", now->to);
+        snprintf(out, 160, "in a message to rank %d ", now->to);
     else if (now->in_call == YPI_IN_EXCHANGE)
-        snprintf(out, 160, "a message from rank %d in ", now->from);
+        snprintf(out, 160, "in a message from rank %d ", now->from);
 }
 
 void ypi_standing_text(const struct ypi_standing *standing, char out[YPI_STANDING_MAX])
@@ -68,6 +68,6 @@ void ypi_standing_text(const struct ypi_standing *standing, char out[YPI_STANDIN
     now.stage[sizeof now.stage - 1] = now.phase[sizeof now.phase - 1] = '\0';
     call_text(&now, call);
     const bool phase = now.phase[0] != '\0';
-    snprintf(out, YPI_STANDING_MAX, "%s%s%s%s%s", call, phase ? "phase " : "", now.phase,
-             phase ? " of " : "", now.stage[0] != '\0' ? now.stage : "its start");
+    snprintf(out, YPI_STANDING_MAX, "%s%s%s%s%s", call, phase ? "in phase " : "", now.phase,
+             phase ? " " : "", now.stage[0] != '\0' ? now.stage : "before the start");
 }

@@ -34,5 +34,5 @@ struct ypi_standing *ypi_standing_map(const char *path, bool create);
 void ypi_standing_unmap(struct ypi_standing *standing); /* NULL does nothing */
 
 #define YPI_STANDING_MAX 256
-/* "barrier (call 3) in phase exchange of the body" */
+/* "in barrier (call 3) in phase exchange in the body", "before the start" */
 void ypi_standing_text(const struct ypi_standing *standing, char out[YPI_STANDING_MAX]);

@@ -14,7 +14,8 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from tap import Tap  # noqa: E402
 
-PAGES = {"docs/add-a-workload.md": "examples/workload", "docs/cookbook.md": "examples/cookbook"}
+PAGES = {"docs/add-a-workload.md": "examples/workload", "docs/cookbook.md": "examples/cookbook",
+         "docs/ranks.md": "examples/ranks"}
 SHORT, LINES = "examples/workload", 200
 
 

@@ -20,9 +20,20 @@ YP_TEST(good, sums, .ranks = "1 2 4", .budgets = YP_BUDGETS(yp_max_value("rank",
               yp_ranks(t));
     yp_expect(t, yp_int(t, "ranks") == yp_ranks(t), "the axis says another number");
     yp_value(t, "ranks", yp_ranks(t));
+    yp_value(t, "seed", (double)yp_seed(t));
+    yp_value(t, "own seed", (double)(yp_rank_seed(t) >> 12));
     yp_value(t, "rank", yp_rank(t));
     yp_data_hash(t, 1);
     printf("rank %d writes\n", yp_rank(t));
+    yp_barrier(t);
+}
+
+/* Until it is interrupted, or a rank is killed. */
+YP_TEST(stay, stays, .ranks = "3", .timeout = 40)
+{
+    yp_barrier(t);
+    while (is(t, 1))
+        pause();
     yp_barrier(t);
 }
 
@@ -81,11 +92,6 @@ YP_TEST(bad, hangs, .ranks = "3", .timeout = 2)
     yp_barrier(t);
 }
 
-YP_TEST(bad, hangs_at_exit, .ranks = "2", .timeout = 2)
-{
-    yp_barrier(t);
-}
-
 static int hangs;
 
 __attribute__((destructor)) static void at_exit(void)
@@ -135,6 +141,13 @@ YP_TEST(bad, leaves_process, .ranks = "2")
         for (;;)
             pause();
     }
+    yp_barrier(t);
+}
+
+YP_TEST(bad, writes_much, .ranks = "2")
+{
+    for (int i = 0; i < 100000 && is(t, 1); i++)
+        puts("nothing new");
     yp_barrier(t);
 }
 

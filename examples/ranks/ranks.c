@@ -1,0 +1,36 @@
+/* The mean of a large array, whose parts lie in several processes. */
+#include <stdlib.h>
+#include <yieldpoint/yieldpoint.h>
+
+enum { NUMBERS = 1 << 20 };
+
+static double mean(const double *part, int count)
+{
+    double sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += part[i];
+    return sum / count;
+}
+
+YP_TEST(means, parts, .ranks = "1 2", .budgets = YP_BUDGETS(yp_min_value("mean", 0)))
+{
+    const int count = NUMBERS / yp_ranks(t);
+    double *part = yp_alloc(t, (size_t)count * sizeof *part);
+    for (int i = 0; i < count; i++)
+        part[i] = yp_rank(t) * count + i;
+    yp_barrier(t);
+    double found = 0;
+    yp_measure (t, "mean", .items = count, .unit = "numbers") {
+        found = mean(part, count);
+        yp_keep(found);
+    }
+    yp_value(t, "mean", found);
+}
+
+/* Rank 1 of two is wrong: it returns, and the other one waits. */
+YP_TEST(means, returns_early, .ranks = "2")
+{
+    if (yp_rank(t) == 1)
+        return;
+    yp_barrier(t);
+}

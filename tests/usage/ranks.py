@@ -1,0 +1,269 @@
+"""Cases of several ranks: one result each, whatever a rank, the launcher or the runner does; nothing is left running."""
+
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from process import Started, gone, wait_until  # noqa: E402
+from program import listed, results, rows, run  # noqa: E402
+from tap import Tap  # noqa: E402
+
+LIST = """ranks.c::sums[ranks=1]
+ranks.c::sums[ranks=2]
+ranks.c::sums[ranks=4]"""
+
+
+def stored(program, *options, env=None, timeout=120):
+    """The results of a run by the case's name and ranks, its values, and what it printed."""
+    with tempfile.TemporaryDirectory() as folder:
+        history = os.path.join(folder, "history.db")
+        done = run(program, "--history", history, "--speed=record", *options, env=env, timeout=timeout)
+        values = rows(history, "SELECT case_id, name, value.value FROM value JOIN result ON result.id = result_id")
+        left = [name for name in os.listdir(folder) if name.startswith("run-")]
+        return {key.split("::", 1)[1]: value for key, value in results(history).items()}, values, done, left
+
+
+def check_list(tap, program):
+    done = run(program, "--co", "-q", "-k", "sums")
+    tap.equal("\n".join(listed(done)), LIST, "the number of ranks is an axis, and in the id")
+    tap.equal(listed(run(program, "--co", "-q", "-k", "sums", "-m", "ranks")), LIST.split("\n")[1:],
+              "cases of more than one rank have the tag ranks")
+    tap.equal(listed(run(program, "--co", "-q", "-k", "sums", "--set", "ranks=7")), ["ranks.c::sums[ranks=7]"],
+              "--set gives another number")
+    for wrong in ("0", "5000", "two"):
+        done = run(program, "--co", "--set", f"ranks={wrong}")
+        tap.check(done.code == 4 and "takes numbers of processes, 1 to 4096" in done.err, f"--set ranks={wrong} is refused",
+                  done)
+
+
+def check_without_launcher(tap, program):
+    with tempfile.TemporaryDirectory() as folder:
+        for options, env, reason in (([], {"PATH": folder}, "no program 'mpirun' in PATH"),
+                                     (["--launcher", "nowhere"], {}, "there is no program 'nowhere' (--launcher)"),
+                                     (["--no-fork"], {}, "several ranks need processes of their own")):
+            cases, _, done, _ = stored(program, "-k", "sums", *options, env=env)
+            tap.equal((done.code, [c["outcome"] for c in cases.values()]), (0, ["passed", "skipped", "skipped"]),
+                      f"skipped, and one rank runs: {reason}")
+            tap.check(reason in (cases["sums[ranks=2]"]["reason"] or ""), "with the reason", cases)
+
+
+def fake(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"#!/bin/sh\n{text}\n")
+    os.chmod(path, 0o755)
+    return path
+
+
+def check_wrong_launcher(tap, program):
+    """One of another kind starts every rank as the only one."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text, message in (
+                ("plain", 'shift 2; "$@" & "$@"; wait',
+                 r"rank 0: .*/plain started it without telling it which rank it is, and of how many"),
+                ("alone", 'shift 2; export PMI_RANK=0 PMI_SIZE=1; "$@" & "$@"; wait',
+                 r"rank 0: .*/alone of hydra started it as rank 0 of 1, and the case has 2 ranks"),
+                ("nothing", "echo no nodes; exit 3", r"nothing ended with status 3 before the ranks were over")):
+            cases, _, _, _ = stored(program, "-k", "sums and ranks=2", "--launcher", fake(folder, name, text))
+            case = cases["sums[ranks=2]"]
+            tap.check(case["outcome"] == "failed" and re.match(message, case["failures"][0]["message"]),
+                      f"a launcher that is none is told: {name}", case)
+            tap.equal(len(case["failures"]), 1, "once")
+        tap.check("no nodes" in case["tail"], "with what it printed", case["tail"])
+
+
+def check_good(tap, cases, values):
+    def of(case, name):
+        return [v["value"] for v in values if v["case_id"] == f"ranks.c::{case}" and v["name"] == name]
+
+    for ranks in (2, 4):
+        case = f"sums[ranks={ranks}]"
+        tap.equal(cases[case]["outcome"], "passed", f"{ranks} ranks are one case")
+        tap.equal(of(case, "ranks"), [ranks], "what all ranks say is said once")
+        tap.equal([of(case, "rank")] + [of(case, f"rank rank {i}") for i in range(ranks)],
+                  [[0]] + [[i] for i in range(ranks)], "what differs is there by rank")
+        tap.equal((of(case, "seed"), len(set(of(case, f"own seed rank {i}")[0] for i in range(ranks)))), ([0], ranks),
+                  "the run's seed is everybody's, and each has one of its own")
+        tap.equal([re.findall(r"-- rank (\d) --\nrank (\d) writes", cases[case]["tail"])],
+                  [[(str(i), str(i)) for i in range(ranks)]], "outputs are sections")
+    tap.equal([of(f"sums[ranks={n}]", name)[0] for n in (2, 4) for name in ("own seed rank 1",)],
+              [of("sums[ranks=2]", "own seed rank 1")[0]] * 2, "a rank's seed is the same in any number of ranks")
+    tap.equal(of("memory[ranks=2]", "peak of all ranks"), [(1 << 20) + 4096], "peaks are added up")
+    tap.equal(cases["memory[ranks=2]"]["outcome"], "passed", "and the largest is judged")
+    tap.equal((cases["skip[ranks=2]"]["outcome"], cases["skip[ranks=2]"]["reason"]), ("skipped", "nowhere"),
+              "all ranks skip: the case does")
+    waits = [of("measures[ranks=2]", f"work wait of rank {i}")[0] for i in range(2)]
+    tap.check(waits[0] > 1e-4 > waits[1] and of("measures[ranks=2]", "work skew")[0] > 1e-4,
+              "the rank that waits for the slowest is known", waits)
+
+
+# case: first failure's message (the whole of it is matched), more that stands in some failure or its stack
+BAD = {
+    "checks[ranks=3]": (r"rank 1: !is\(t, 1\): this one is wrong", ()),
+    "leaves[ranks=3]": (r"rank 1: !is\(t, 1\): this one goes.*", ()),
+    "returns_early[ranks=3]": (r"ranks 0, 2: yp_barrier: ranks: rank 1 of 3 has left.*barrier.*", ()),
+    "crashes[ranks=3]": (r"rank 2: crashed in the body: SIGSEGV \(Segmentation fault\).*", ("bad_crashes",)),
+    "is_killed[ranks=3]": (r"rank 0: killed in the body: SIGKILL \(Killed\).*", ()),
+    "exits_0[ranks=3]": (r"rank 1: the process exited with status 0 in the body.*", ()),
+    "exits_3[ranks=3]": (r"rank 1: the process exited with status 3 in the body.*", ()),
+    "hangs[ranks=3]": (r"timeout: still running after 2 s: ranks 0, 2 in barrier \(call 1\) in the body, "
+                       r"rank 1 in the body", ("rank 1:\nat __libc_pause", "bad_hangs")),
+    "hangs_in_destructor[ranks=2]": (r"timeout: still running after 2 s: rank 1 at the end; rank 0 over", ("at_exit",)),
+    "leaks[ranks=2]": (r"rank 1: leaked 4.0 KiB of accounted memory in 1 allocation.*", ()),
+    "writes_nan[ranks=3]": (r"budget loss at most 1: .*", ()),
+    "skips[ranks=2]": (r"rank 0: yp_barrier: .*", ("rank 1 skipped, and the others did not: not here",)),
+    "leaves_process[ranks=2]": (r"rank 1: left 1 process running: usage-ranks \(pid \d+\)", ()),
+    "writes_much[ranks=2]": (r"the ranks wrote more than 100000 bytes of output \(--output-limit\): .*", ()),
+}
+
+
+def check_bad(tap, cases, sanitized):
+    for name, (first, more) in BAD.items():
+        case = cases.get(name, {"outcome": None, "failures": []})
+        text = "\n".join(f"{f['message']}\n{f['stack'] or ''}" for f in case["failures"])
+        text = re.sub(r"^ +", "", text, flags=re.M)
+        tap.check(case["outcome"] == "failed" and re.fullmatch(first, case["failures"][0]["message"]),
+                  f"{name}: the rank is named", text)
+        if not sanitized:
+            tap.check(all(m in text for m in more), f"{name}: and what it did", text)
+        tap.check(case["duration"] < 5, f"{name}: within its time", case["duration"])
+    tap.check("'loss' is another in each rank, and rank 1's is judged: " in (cases["writes_nan[ranks=3]"]["note"] or ""),
+              "the rank whose value is judged is named", cases["writes_nan[ranks=3]"]["note"])
+
+
+def ranks_of(started):
+    """The processes of ranks and those beside them, by the parent."""
+    return [pid for pid, name in started.living("YIELDPOINT_RANKS=") if name.startswith("usage-ranks")]
+
+
+def parent(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[1])
+
+
+def check_killed(tap, program, launcher):
+    """Somebody kills one of the processes that make up a case."""
+    def beside(started):
+        return [pid for pid in ranks_of(started) if parent(pid) not in ranks_of(started)]
+
+    def launchers(started):
+        return [pid for pid, name in started.living("YIELDPOINT_RANKS=") if name.startswith(("mpirun", "orterun", "mpiexec"))]
+
+    for what, find, message in (
+            ("a rank", lambda s: [p for p in ranks_of(s) if p not in beside(s)], r"rank \d: killed .*SIGKILL"),
+            ("the process beside a rank", beside, r"ranks? [\d, ]+: killed from outside \(SIGKILL\)"),
+            ("the launcher", launchers, r".* was killed by SIGKILL before the ranks were over|rank.*killed")):
+        with tempfile.TemporaryDirectory() as folder:
+            history = os.path.join(folder, "history.db")
+            started = Started(program, "--history", history, "--launcher", launcher, "ranks.c::stays", "-k", "stays")
+            try:
+                wait_until(lambda s=started: len(ranks_of(s)) == 6, what="three ranks")
+                time.sleep(0.3)
+                os.kill(find(started)[0], signal.SIGKILL)
+                began = time.monotonic()
+                done = started.wait(30)
+                case = results(history).get("ranks.c::stays[ranks=3]", {"failures": [{"message": "nothing"}]})
+                tap.check(done.code == 1 and re.match(message, case["failures"][0]["message"]), f"{what} is killed: told",
+                          f"{case}\n{done}")
+                tap.check(time.monotonic() - began < 10, "soon", time.monotonic() - began)
+                tap.equal(gone(started), [], "nothing is left")
+            finally:
+                started.end()
+
+
+def check_runner(tap, program, launcher):
+    for name, number in (("interrupted", signal.SIGINT), ("killed", signal.SIGKILL)):
+        with tempfile.TemporaryDirectory() as folder:
+            history = os.path.join(folder, "history.db")
+            started = Started(program, "--history", history, "--launcher", launcher, "-k", "stays")
+            try:
+                wait_until(lambda s=started: len(ranks_of(s)) == 6, what="three ranks")
+                time.sleep(0.2)
+                os.kill(started.process.pid, number)
+                done = started.wait(30)
+                tap.equal(done.code, 2 if number == signal.SIGINT else -9, f"the runner is {name}")
+                tap.equal(gone(started), [], "nothing of the ranks is left")
+                run(program, "--history", history, "-q", "-k", "sums and ranks=1")
+                tap.equal([n for n in os.listdir(folder) if n.startswith("run-")], [], "no file after the next run")
+                tap.equal(len(results(history)), 1, "the history is whole")
+            finally:
+                started.end()
+
+
+def check_mpi(tap, program):
+    cases, values, _, _ = stored(program)
+    sums = [v["value"] for n in (1, 2, 3) for v in values
+            if v["case_id"] == f"ranks_mpi.c::mpi_sums[ranks={n}]" and v["name"] == "sum"]
+    tap.equal(sums, [1, 3, 6], "a body has the communicator of its ranks")
+    for name, message in (
+            ("mpi_leaves[ranks=3]", r"rank 1: .*: this one goes; then: ranks 0, 2 in the body; rank 1 over"),
+            ("mpi_returns_early[ranks=3]",
+             r"timeout: still running after 2 s: ranks 0, 2 in the body, rank 1 leaving the ranks"),
+            ("mpi_returns_before_barrier[ranks=3]", r"ranks 0, 2: yp_barrier: ranks: rank 1 of 3 has left.*"),
+            ("mpi_is_killed[ranks=3]", r"rank 0: killed in the body: .*; then: ranks 1, 2 in the body; rank 0 over"),
+            ("mpi_exits_0[ranks=3]",
+             r"rank 1: the process exited with status 0 in the body; then: ranks 0, 2 in the body; rank 1 over"),
+            ("mpi_aborts[ranks=3]",
+             r"rank 1: the process exited with status 7 in the body; then: ranks 0, 2 in the body; rank 1 over"),
+            ("mpi_errs[ranks=3]", r"rank 1: the process exited with status \d+ in the body.*")):
+        case = cases[name]
+        tap.check(case["outcome"] == "failed" and re.fullmatch(message, case["failures"][0]["message"]),
+                  f"{name}: told", case["failures"])
+    tap.check("MPI_Abort was called with the error code 7" in cases["mpi_aborts[ranks=3]"]["tail"],
+              "what MPI_Abort was called with is in the output", cases["mpi_aborts[ranks=3]"]["tail"])
+    tap.check("MPI_Barrier" in (cases["mpi_returns_early[ranks=3]"]["failures"][0]["stack"] or ""),
+              "the stack has the operation of MPI", cases["mpi_returns_early[ranks=3]"]["failures"])
+
+
+def check_page(tap, example, page):
+    """The page's commands, with the example in the place of `ranks`."""
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    commands = [line.split()[1:] for line in re.findall(r"^ranks .*$", text, re.M)]
+    tap.equal(len(commands), 4, "the page has commands")
+    printed = ""
+    with tempfile.TemporaryDirectory() as folder:
+        for words in commands:
+            done = run(example, "--history", os.path.join(folder, "history.db"), *words)
+            tap.equal(done.code, int("returns_early" in words), f"{page}: {' '.join(words)}")
+            printed += done.out
+    shown = re.search(r"```text\n(.*?)```", text, re.S).group(1)
+    tap.check(shown in printed, "it shows what is printed", printed)
+
+
+def main(program, example, page, *more):
+    tap = Tap()
+    sanitized = "sanitized" in more
+    mpi = [path for path in more if path != "sanitized"]
+    check_list(tap, program)
+    check_without_launcher(tap, program)
+    check_wrong_launcher(tap, program)
+    launchers = [path for path in map(shutil.which, ("mpirun.openmpi", "mpirun.mpich")) if path]
+    launchers = launchers or [path for path in [shutil.which("mpirun")] if path]
+    for launcher in launchers:
+        before = set(os.listdir("/dev/shm"))
+        cases, values, _, left = stored(program, "--launcher", launcher, "--output-limit=100000", "-k", "not stays")
+        tap.equal(left, [], "no file is left")
+        check_good(tap, cases, values)
+        check_bad(tap, cases, sanitized)
+        check_killed(tap, program, launcher)
+        check_runner(tap, program, launcher)
+        new = [n for n in set(os.listdir("/dev/shm")) - before if n.startswith(("yieldpoint-", "vader"))]
+        tap.check(not [n for n in new if "yieldpoint" in n and not os.listdir(f"/dev/shm/{n}")], "no directory is left", new)
+    if launchers:
+        check_page(tap, example, page)
+    else:
+        tap.skip("cases of several ranks run", "no mpirun in PATH (Debian packages openmpi-bin, mpich)")
+    if mpi and shutil.which("mpirun"):
+        check_mpi(tap, mpi[0])
+    else:
+        tap.skip("bodies with MPI", "no MPI, or no mpirun in PATH")
+    tap.done()
+
+
+main(*sys.argv[1:])
