@@ -172,8 +172,11 @@ static void check_axes(struct ypi_collecting *g)
     }
     int count = ypi_axis_count(test);
     if (count > YP_MAX_AXES)
-        ypi_declaration_error(g, "it has %d axes with those of its types and ranks: allowed are %d",
-                              count, YP_MAX_AXES);
+        ypi_declaration_error(g, "it has %d axes with that of its %s: allowed are %d", count,
+                              test->ranks == NULL                ? "types"
+                              : test->types.kind != YP_AXIS_NONE ? "types and of its ranks"
+                                                                 : "ranks",
+                              YP_MAX_AXES);
     int declared = count - (test->types.kind != YP_AXIS_NONE) - (test->ranks != NULL);
     if (declared < YP_MAX_AXES && test->axes[declared].name != NULL)
         ypi_declaration_error(g, "axis %d is of no kind", count + 1);

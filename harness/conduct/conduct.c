@@ -19,7 +19,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,6 +49,7 @@ struct conducted {
     double first_gone;    /* until when all ranks were in their functions */
     double lost, ordered; /* when the first rank was lost, and the others ordered to end; 0 */
     char *order;          /* path of the file that orders it */
+    int lock;             /* on the job's file; -1: none */
 };
 
 /* -- looking ------------------------------------------------------------------------------------
@@ -194,6 +195,10 @@ static enum yp_status begin(struct conducted *c, struct ypi_job *job, const char
         status = ypi_members_open(&c->members, job);
     if (status == YP_OK)
         status = ypi_job_write(job, file);
+    /* As long as this process lives, whatever becomes of the launcher. */
+    c->lock = status == YP_OK ? open(file, O_RDONLY | O_CLOEXEC) : -1;
+    if (c->lock >= 0)
+        flock(c->lock, LOCK_EX);
     return status;
 }
 
@@ -230,7 +235,7 @@ static void conduct(struct conducted *c, const char *output)
 void ypi_conduct(struct yp_case *t)
 {
     struct ypi_job job = *ypi_child_job(t);
-    struct conducted c = {.t = t, .job = &job};
+    struct conducted c = {.t = t, .job = &job, .lock = -1};
     /* No rank has to measure until a verdict is sure. */
     job.speed_judged =
         job.speed_judged && (ypi_on_several_nodes() || job.ranks <= ypi_processors());
@@ -242,6 +247,8 @@ void ypi_conduct(struct yp_case *t)
     else
         ypi_child_fail(t, YPI_CAUSE_RANKS, NULL, 0, "%s", yp_last_error());
     ypi_members_close(&c.members, &job);
+    if (c.lock >= 0)
+        close(c.lock);
     unlink(file);
     unlink(output);
     unlink(c.order);

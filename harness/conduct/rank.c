@@ -14,18 +14,26 @@
 #include "ranks/place.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS_MAX = 32 };
+enum { THREADS_MAX = 32, LOOKS = 10 /* in which it looks once whether it is orphaned */ };
 #define PERIOD_NANOSECONDS 20000000
 #define STOP_SECONDS 0.4
+
+/* Files of all ranks. */
+struct together {
+    char *order;  /* path: is there when all are to end */
+    int job_file; /* open; -1: it cannot be */
+};
 
 /* -- beside the rank ------------------------------------------------------------------------ */
 
@@ -69,15 +77,22 @@ static void end_rank(const struct ypi_job *job, pid_t rank)
     send_reaped(job, status, true);
 }
 
+/* The case's process has a lock on the job's file as long as it lives; where nobody can tell, it
+ * does. A launcher that died with it before this process was its child took nothing along. */
+static bool is_orphaned(int job_file)
+{
+    return job_file >= 0 && flock(job_file, LOCK_SH | LOCK_NB) == 0;
+}
+
 /* Stays until the case's process says that the case is over, where the launcher would else take the
  * end of this one for a reason to kill the other ranks. */
-__attribute__((noreturn)) static void watch(const struct ypi_job *job, const char *order,
+__attribute__((noreturn)) static void watch(const struct ypi_job *job, const struct together *all,
                                             pid_t rank, const struct ypi_standing *standing,
                                             const sigset_t *signals)
 {
     static const struct timespec period = {.tv_nsec = PERIOD_NANOSECONDS};
     bool there = true; /* the rank's process */
-    for (;;) {
+    for (int looks = 0;; looks++) {
         const int signal_number = sigtimedwait(signals, NULL, &period);
         int status = 0;
         if (there && waitpid(rank, &status, WNOHANG) == rank) {
@@ -88,7 +103,11 @@ __attribute__((noreturn)) static void watch(const struct ypi_job *job, const cha
                 _exit(EXIT_SUCCESS);
         }
         const bool ends = signal_number > 0 && signal_number != SIGCHLD;
-        if (!ends && access(order, F_OK) != 0)
+        if (looks % LOOKS == 0 && is_orphaned(all->job_file)) {
+            ypi_kill_tree(getpid(), false);
+            _exit(EXIT_FAILURE);
+        }
+        if (!ends && access(all->order, F_OK) != 0)
             continue;
         if (there)
             end_rank(job, rank);
@@ -172,7 +191,7 @@ static void take_place(const struct ypi_job *job, const struct ypk_place *place)
 }
 
 /* True in the rank's process. */
-static bool start(const struct ypi_job *job, const char *order)
+static bool start(const struct ypi_job *job, const struct together *all)
 {
     sigset_t signals;
     sigset_t before;
@@ -188,6 +207,7 @@ static bool start(const struct ypi_job *job, const char *order)
     const pid_t beside = getpid();
     const pid_t rank = standing != NULL ? fork() : -1;
     if (rank == 0) {
+        close(all->job_file);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         setpgid(0, 0); /* not in that which a launcher signals */
         sigprocmask(SIG_SETMASK, &before, NULL);
@@ -196,7 +216,7 @@ static bool start(const struct ypi_job *job, const char *order)
         return true;
     }
     if (rank > 0)
-        watch(job, order, rank, standing, &signals);
+        watch(job, all, rank, standing, &signals);
     if (standing != NULL)
         yp_set_error(YP_IO, "no process can be started for the rank: %s", strerror(errno));
     return false;
@@ -213,6 +233,8 @@ bool ypi_rank_executed(const struct ypi_job **job)
     ypi_self_take_name();
     char *file = ypi_ranks_file(channel, YPI_RANKS_JOB);
     struct ypi_job *own = ypi_job_read(file);
+    const struct together all = {.order = ypi_ranks_file(channel, YPI_ORDER),
+                                 .job_file = open(file, O_RDONLY | O_CLOEXEC)};
     free(file);
     if (own == NULL)
         return true;
@@ -222,7 +244,6 @@ bool ypi_rank_executed(const struct ypi_job **job)
         return true;
     if (launcher == NULL || place.size != own->ranks)
         refuse(own, channel, &place, launcher);
-    const char *order = ypi_ranks_file(channel, YPI_ORDER);
     own->rank = place.rank;
     own->memory = -1;
     own->channel = ypi_rank_file(channel, place.rank, "channel");
@@ -230,7 +251,7 @@ bool ypi_rank_executed(const struct ypi_job **job)
     unsetenv(YPI_RANKS_MARK); /* what the case starts is no rank */
     take_place(own, &place);
     own->bind = YPI_BIND_NONE; /* within its share */
-    if (start(own, order))
+    if (start(own, &all))
         *job = own;
     return true;
 }

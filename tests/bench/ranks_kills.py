@@ -72,6 +72,9 @@ def one_round(number, program, options, expected, source, problems, killed):
         what = source.choice(("rank", "beside", "launcher", "case", "runner"))
         time.sleep(source.uniform(0.0, 1.5))
         found = targets(started)[what]
+        while not found and started.process.poll() is None:  # between two cases
+            time.sleep(0.01)
+            found = targets(started)[what]
         if found:
             try:
                 os.kill(source.choice(found), signal.SIGKILL)
@@ -79,7 +82,7 @@ def one_round(number, program, options, expected, source, problems, killed):
             except ProcessLookupError:
                 pass
         done = started.wait(60)
-        if (what == "runner" and found) != (done.code == -9):
+        if done.code not in ((-9, 1) if what == "runner" and found else (0, 1)):
             problems.append(f"round {number}: {what} killed, the runner ended with {done.code}")
         left = gone(started, 5)
         if left:

@@ -736,6 +736,20 @@ Test(declarations, budgets_that_are_right)
     cr_expect_str_eq(ids_of(&test, ""), "-");
 }
 
+Test(declarations, ranks)
+{
+    WRONG("axis 'ranks': '0' is no number of processes: allowed are 1 to 4096", .ranks = "1 0");
+    WRONG("axis 'ranks': 'two' is no number of processes: allowed are 1 to 4096", .ranks = "two");
+    WRONG("axis 'ranks': '2' stands there twice", .ranks = "2 1 2");
+    WRONG("axis 'ranks': .ranks is empty: allowed are numbers such as \"1 2 4\"", .ranks = " ");
+    WRONG("axis 'ranks' is declared twice", .ranks = "2", .axes = YP_AXES(yp_axis_int("ranks", 1)));
+    WRONG("it has 9 axes with that of its ranks: allowed are 8", .ranks = "2",
+          .axes = YP_AXES(yp_axis_int("a", 1), yp_axis_int("b", 1), yp_axis_int("c", 1),
+                          yp_axis_int("d", 1), yp_axis_int("e", 1), yp_axis_int("f", 1),
+                          yp_axis_int("g", 1), yp_axis_int("h", 1)));
+    WRONG("a fixture has .ranks: allowed in YP_TEST only", .ranks = "2", .fixture = true);
+}
+
 Test(declarations, devices)
 {
     WRONG("device 'cuda:1' is not known: allowed are cpu and cuda", .devices = "cuda:1");
