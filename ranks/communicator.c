@@ -109,9 +109,9 @@ static enum yp_status broken(const struct ypk_communicator *c)
 
 static ypk_watch *watch; /* of this process */
 
-void ypk_set_watch(ypk_watch *function)
+void ypk_set_watch(ypk_watch *wanted)
 {
-    watch = function;
+    watch = wanted;
 }
 
 static enum yp_status collective(struct ypk_communicator *c, struct ypk_call call)

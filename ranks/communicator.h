@@ -99,4 +99,4 @@ struct ypk_call; /* engine.h */
  * -1. */
 typedef void ypk_watch(const struct ypk_call *call, int to, int from);
 /* For all communicators of this process; NULL: none. */
-void ypk_set_watch(ypk_watch *watch);
+void ypk_set_watch(ypk_watch *wanted);

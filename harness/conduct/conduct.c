@@ -102,6 +102,17 @@ static bool any_early(struct conducted *c, double now)
     return gone && waits && now > c->first_gone + EARLY_SECONDS;
 }
 
+/* A launcher of several processes may lose one of them, with the ranks that it had started. */
+static bool any_vanished(const struct conducted *c, double now)
+{
+    for (int i = 0; i < c->members.count; i++) {
+        const struct ypi_member *m = &c->members.of[i];
+        if (m->vanished > 0 && !m->report.is_reaped && now > m->vanished + VANISH_SECONDS)
+            return true;
+    }
+    return false;
+}
+
 static enum ypi_broken_off reason(struct conducted *c, double now)
 {
     if (now > c->began + c->paused + c->job->timeout)
@@ -112,6 +123,8 @@ static enum ypi_broken_off reason(struct conducted *c, double now)
         c->lost = now;
     if (c->lost > 0 && now > c->lost + GRACE_SECONDS)
         return YPI_OFF_LOST;
+    if (any_vanished(c, now))
+        return YPI_OFF_LAUNCHER;
     if (c->launcher == 0)
         return now > c->gone + VANISH_SECONDS ? YPI_OFF_LAUNCHER : YPI_NOT_BROKEN_OFF;
     return any_early(c, now) ? YPI_OFF_EARLY : YPI_NOT_BROKEN_OFF;

@@ -2,6 +2,8 @@
 
 #include "base/text/text.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -56,6 +58,15 @@ static off_t size_of(const char *path)
     return path != NULL && stat(path, &status) == 0 ? status.st_size : 0;
 }
 
+/* Processes of other nodes cannot be seen. */
+static bool is_gone(const struct ypi_rank_place *place)
+{
+    char node[sizeof place->node] = "";
+    gethostname(node, sizeof node - 1);
+    return place->beside > 0 && strcmp(node, place->node) == 0 && kill(place->beside, 0) != 0 &&
+           errno == ESRCH;
+}
+
 static void look(struct ypi_member *m, double now)
 {
     const off_t size = size_of(m->channel);
@@ -65,6 +76,8 @@ static void look(struct ypi_member *m, double now)
         m->report = ypi_channel_read(m->channel, &m->result);
         m->seen = size;
     }
+    if (!m->report.is_reaped && is_gone(&m->report.place))
+        m->vanished = m->vanished > 0 ? m->vanished : now;
     const struct ypi_standing *s = m->standing;
     const uint64_t waits = s->in_call == YPI_IN_COLLECTIVE ? 2 * s->call.number + 1
                            : s->in_call == YPI_IN_EXCHANGE ? 2 * s->exchanges + 2

@@ -14,6 +14,8 @@ struct ypi_member {
     /* The operation that it waits in now, and since when; 0: in none. */
     uint64_t waits_in;
     double waits_since;
+    /* Since when the process beside it is gone without a word; 0: it is not, or nobody can tell. */
+    double vanished;
 };
 
 struct ypi_members {

@@ -184,6 +184,7 @@ static void take_place(const struct ypi_job *job, const struct ypk_place *place)
     struct ypi_rank_place message;
     memset(&message, 0, sizeof message);
     gethostname(message.node, sizeof message.node - 1);
+    message.beside = getpid();
     message.local_rank = place->local_rank;
     message.processors = ypi_processors();
     message.processor = job->bind != YPI_BIND_NONE && is_timed(job) ? take_share(place) : -1;

@@ -4,10 +4,6 @@
 #include <unistd.h>
 #include <yieldpoint/mpi.h>
 
-#pragma GCC visibility push(default)
-int MPI_Abort(MPI_Comm communicator, int code);
-#pragma GCC visibility pop
-
 static void finalise(void)
 {
     int done = 0;
@@ -40,7 +36,7 @@ __attribute__((visibility("default"))) MPI_Comm yp_mpi_communicator(struct yp_ca
 
 /* In the place of the library's, which has the launcher kill all ranks before anybody can say where
  * they stood: that this rank is gone, its case finds out by itself. */
-int MPI_Abort(MPI_Comm communicator, int code)
+__attribute__((visibility("default"))) int MPI_Abort(MPI_Comm communicator, int code)
 {
     (void)communicator;
     fflush(NULL);

@@ -98,8 +98,9 @@ def check_good(tap, cases, values):
     tap.equal((cases["skip[ranks=2]"]["outcome"], cases["skip[ranks=2]"]["reason"]), ("skipped", "nowhere"),
               "all ranks skip: the case does")
     waits = [of("measures[ranks=2]", f"work wait of rank {i}")[0] for i in range(2)]
-    tap.check(waits[0] > 1e-4 > waits[1] and of("measures[ranks=2]", "work skew")[0] > 1e-4,
-              "the rank that waits for the slowest is known", waits)
+    skew = of("measures[ranks=2]", "work skew")[0]
+    tap.check(waits[0] > waits[1] and skew >= max(waits) * (1 - 1e-9), "the rank that waits for the slowest is known",
+              (waits, skew))
 
 
 # case: first failure's message (the whole of it is matched), more that stands in some failure or its stack
@@ -156,7 +157,8 @@ def check_killed(tap, program, launcher):
 
     for what, find, message in (
             ("a rank", lambda s: [p for p in ranks_of(s) if p not in beside(s)], r"rank \d: killed .*SIGKILL"),
-            ("the process beside a rank", beside, r"ranks? [\d, ]+: killed from outside \(SIGKILL\)"),
+            ("the process beside a rank", beside, r"ranks? [\d, ]+: killed from outside \(SIGKILL\)|"
+             r"mpiexec\S* ended with status 9 before the ranks were over"),
             ("the launcher", launchers, r".* was killed by SIGKILL before the ranks were over|rank.*killed")):
         with tempfile.TemporaryDirectory() as folder:
             history = os.path.join(folder, "history.db")
@@ -204,7 +206,7 @@ def check_mpi(tap, program):
             ("mpi_leaves[ranks=3]", r"rank 1: .*: this one goes; then: ranks 0, 2 in the body; rank 1 over"),
             ("mpi_returns_early[ranks=3]",
              r"timeout: still running after 2 s: ranks 0, 2 in the body, rank 1 leaving the ranks"),
-            ("mpi_returns_before_barrier[ranks=3]", r"ranks 0, 2: yp_barrier: ranks: rank 1 of 3 has left.*"),
+            ("mpi_returns_before_barrier[ranks=3]", r"ranks? 0(, 2)?: yp_barrier: ranks: rank 1 of 3 has left.*"),
             ("mpi_is_killed[ranks=3]", r"rank 0: killed in the body: .*; then: ranks 1, 2 in the body; rank 0 over"),
             ("mpi_exits_0[ranks=3]",
              r"rank 1: the process exited with status 0 in the body; then: ranks 0, 2 in the body; rank 1 over"),

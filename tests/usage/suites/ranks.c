@@ -160,5 +160,5 @@ YP_TEST(good, measures, .ranks = "1 2")
 {
     yp_measure (t, "work", .items = 1, .max_seconds = 0.05)
         yp_phase (t, "sleep")
-            usleep(is(t, 1) ? 400 : 100);
+            usleep(is(t, 1) ? 10000 : 100);
 }
