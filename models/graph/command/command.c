@@ -14,7 +14,7 @@
 
 /* As the words are; 0 and NULL: not said. */
 struct words {
-    const char *size, *graphs, *load, *dump, *data, *save, *log, *checkpoint;
+    const char *size, *graphs, *load, *dump, *data, *save, *log, *checkpoint, *ranks;
     size_t hidden, heads, layers, modes, blocks, inducing, features, history, future;
     size_t batch, players, edges, every;
     double lr;
@@ -102,6 +102,9 @@ static const struct ypi_option options[] = {
     {"checkpoint-every", SIZE(every), .group = TRAINING, .help = "steps, too"},
     {"resume", FLAG(resume), .group = TRAINING, .help = "go on from the checkpoint"},
     {"log", FILE_(log), .group = TRAINING, .help = "CSV with a row for each step and epoch"},
+    {"ranks", .value = "DIR", .kind = YPI_OPTION_WORD, .offset = AT(ranks), .group = TRAINING,
+     .help = "train together with the other processes that mpirun or srun has started: an\n"
+             "                             empty directory that all of them see"},
     {"quiet", FLAG(quiet), .group = TRAINING, .help = "print nothing but errors"},
     {"help", FLAG(help), .group = TRAINING, .help = "this"},
     TRAIN_OPTION_ROWS(AT(training), TRAINER),
@@ -178,6 +181,7 @@ static const char *misplaced(const struct words *w, enum form form, char text[TR
                {w->checkpoint != NULL, A_TRAINING, "checkpoint"},
                {w->resume, A_TRAINING, "resume"},
                {w->log != NULL, A_TRAINING, "log"},
+               {w->ranks != NULL, A_TRAINING, "ranks"},
                {w->quiet, A_TRAINING, "quiet"},
                {w->seed > 0, A_PASS | A_TRAINING, "seed"}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -287,6 +291,7 @@ int ypi_graph_command(int argc, char **argv)
                                         .save = w.save,
                                         .log = w.log,
                                         .checkpoint = w.checkpoint,
+                                        .ranks = w.ranks,
                                         .training = training_of(&w),
                                         .cache = (enum graph_cache)w.cache,
                                         .augment = w.augment,

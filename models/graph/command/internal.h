@@ -16,6 +16,7 @@ struct ypi_graph_request {
 
     /* Of training: files, and how. */
     const char *data, *save, *log, *checkpoint;
+    const char *ranks;            /* where processes of a launcher meet; NULL: not said */
     struct train_config training; /* without watcher */
     enum graph_cache cache;
     bool augment, resume, skip_bad_rows, quiet;

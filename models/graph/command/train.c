@@ -9,6 +9,7 @@
 #include "models/graph/data.h"
 #include "models/graph/files.h"
 #include "models/graph/train.h"
+#include "ranks/communicator.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -290,19 +291,57 @@ static enum yp_status run(struct training *t)
     return status;
 }
 
+/* Seconds: for the start of all ranks, and for what one computes while others wait. */
+#define JOIN 60.0
+#define WAIT 3600.0
+
+/* Where a launcher has started several. */
+static enum yp_status join(struct ypi_graph_request *r)
+{
+    struct ypk_place place;
+    const char *launcher;
+    struct ypk_communicator *all = NULL;
+    enum yp_status status = ypk_place_of_launcher(&place, &launcher);
+    if (status == YP_OK && place.size > 1 && r->ranks == NULL)
+        return yp_set_error(YP_INVALID,
+                            "--ranks is missing: %s has started %d processes, which would each "
+                            "train by themselves",
+                            launcher, place.size);
+    if (status == YP_OK && place.size > 1 && r->cache == GRAPH_CACHE_DISK)
+        return yp_set_error(YP_INVALID, "--cache is disk, which one process writes: with --ranks "
+                                        "off or memory");
+    if (status != YP_OK || place.size == 1)
+        return status;
+    status = ypk_join(&all, &place, r->ranks, JOIN);
+    if (status != YP_OK)
+        return status;
+    ypk_set_limit(all, WAIT);
+    r->training.ranks.all = all;
+    if (place.rank > 0) { /* the first one prints and writes */
+        r->quiet = true;
+        r->save = r->log = NULL;
+    }
+    return YP_OK;
+}
+
 int ypi_graph_train(const struct ypi_graph_request *request)
 {
-    struct training t = {.r = request, .o = request->options};
-    enum yp_status status = run(&t);
+    struct ypi_graph_request own = *request;
+    struct training t = {.r = &own, .o = request->options};
+    enum yp_status status = join(&own);
+    if (status == YP_OK)
+        status = run(&t);
     const enum yp_status logged = train_log_destroy(t.log);
     status = status == YP_OK ? logged : status;
     train_destroy(t.train);
     graph_trainee_destroy(t.trainee);
     yp_device_free(yp_device_cpu(), t.block);
     graph_data_destroy(t.data);
+    if (status != YP_OK)
+        ypi_file_error();
+    ypk_leave(own.training.ranks.all);
     if (status == YP_OK)
         return ypi_flush();
-    ypi_file_error();
     if (t.diverged && status == YP_INVALID)
         return YPI_COMMAND_NOTHING;
     return status == YP_INVALID ? YPI_COMMAND_USAGE : YPI_COMMAND_FILE;
