@@ -379,6 +379,45 @@ def check_training(tap, program, folder):
     tap.check((done.code, done.out) == (USAGE, "") and "has no graph for validation" in done.err, "a single play", done)
 
 
+def check_ranks(tap, program, folder):
+    """Two processes with what mpirun gives them end with the files of one."""
+    plays, meeting = os.path.join(folder, "shared_plays"), os.path.join(folder, "meeting")
+    os.mkdir(meeting)
+    run(program, "plays", "--output", plays, "--plays", "4", "--frames", "20", "--quiet")
+    words = ["graph", "train", "--data", plays, *SMALL, "--batch", "4", "--accumulate", "2", "--epochs", "2"]
+
+    def files(name):
+        return [option for kind in ("checkpoint", "save", "log") for option in
+                (f"--{kind}", os.path.join(folder, f"{name}.{kind}"))]
+
+    def start(rank, *more):
+        place = {"OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": str(rank),
+                 "OMPI_COMM_WORLD_LOCAL_SIZE": "2", "OMP_NUM_THREADS": "1"}
+        return subprocess.Popen([program, *words, *more], env={**ENVIRONMENT, **place}, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+
+    def ends(started):
+        return [(*process.communicate(timeout=120), process.returncode) for process in started]
+
+    def read(name, kind):
+        with open(os.path.join(folder, f"{name}.{kind}"), "rb") as file:
+            return file.read()
+    one = run(program, *words, *files("one"), env={"OMP_NUM_THREADS": "1"})
+    first, second = ends([start(rank, "--ranks", meeting, *files("both")) for rank in (0, 1)])
+    tap.check((one.code, first[2], second[2]) == (0, 0, 0), "two ranks train", (first, second))
+    tap.equal([read("both", kind) == read("one", kind) for kind in ("checkpoint", "save")], [True, True],
+              "their checkpoint and weights are those of one process")
+    tap.equal(read("both", "log").count(b"\n"), read("one", "log").count(b"\n"), "one of them writes the log")
+    tap.check("epoch 2" in first[0] and second[0] == "", "and prints", (first, second))
+    refused = ends([start(0)])[0]
+    tap.check(refused[2] == USAGE and "Open MPI has started 2 processes" in refused[1],
+              "without --ranks they are refused", refused)
+    first, second = ends([start(rank, "--ranks", meeting, *files("both"), *more) for rank, more in
+                          enumerate(([], ["--lr", "0.5"]))])
+    tap.check("a number of all that a checkpoint depends on" in second[1] and USAGE == first[2] == second[2],
+              "and with other settings", (first, second))
+
+
 # -- bad input --
 
 
@@ -481,7 +520,7 @@ def main(program):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         tap.run("check_plans", check_plans, tap, program)
-        for check in (check_reference, check_files, check_npz, check_seeds, check_training, check_refused):
+        for check in (check_reference, check_files, check_npz, check_seeds, check_training, check_ranks, check_refused):
             tap.run(check.__name__, check, tap, program, folder)
     tap.done()
 
