@@ -28,8 +28,8 @@ struct ypi_recipe {
 };
 
 /* `tests`: a path from the working directory, in the place of `tests` in [gate], which is one from
- * the directory of yieldpoint.ini; NULL: none. After telling stderr YP_IO where the copy of the tests
- * cannot be read or written, else YP_INVALID; *recipe is to be cleared then too. */
+ * the directory of yieldpoint.ini; NULL: none. After telling stderr YP_IO where the copy of the
+ * tests cannot be read or written, else YP_INVALID; *recipe is to be cleared then too. */
 enum yp_status ypi_recipe_read(struct ypi_recipe *recipe, const char *tests);
 void ypi_recipe_clear(struct ypi_recipe *recipe);
 

@@ -1,10 +1,10 @@
 /* yieldpoint bisect: which commit made a case worse. */
 #include "base/options/arguments.h"
+#include "base/system/interrupt.h"
 #include "base/text/text.h"
 #include "gate/bisect/bisection.h"
 #include "gate/engine.h"
 #include "gate/gate.h"
-#include "base/system/interrupt.h"
 #include "gate/options.h"
 #include "gate/report.h"
 

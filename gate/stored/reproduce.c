@@ -2,9 +2,9 @@
 #include "gate/gate.h"
 
 #include "base/options/arguments.h"
+#include "base/system/interrupt.h"
 #include "base/system/program.h"
 #include "base/text/text.h"
-#include "base/system/interrupt.h"
 #include "gate/options.h"
 #include "gate/report.h"
 #include "gate/revision.h"

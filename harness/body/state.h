@@ -59,7 +59,7 @@ struct ypi_child {
     uint64_t resident_of_command; /* its peak; 0: there is no command */
     struct ypi_resident resident;
     uint64_t tree_peak; /* growth of all processes of the case, bytes */
-    bool heap; /* is counted */
+    bool heap;          /* is counted */
     /* Of a case of several ranks. */
     struct ypk_communicator *communicator; /* NULL: it has not joined them, or is not one of them */
     bool left_early;                       /* a function of the test */

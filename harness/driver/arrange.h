@@ -1,4 +1,5 @@
-/* Which of the selected cases run, and in which order: those of a list (--only), one part of several
+/* Which of the selected cases run, and in which order: those of a list (--only), one part of
+ * several
  * (--shard), without what has a result (--resume), in another order (--shuffle), as those before
  * ended (--lf, --ff, --sw). */
 #pragma once
