@@ -10,11 +10,10 @@
 
 /* -- one history a shard ------------------------------------------------------------------- */
 
-static bool fail(struct ypi_launch_outcome *out)
+static void fail(struct ypi_launch_outcome *out)
 {
     fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
     out->broken = true;
-    return false;
 }
 
 static bool execute(sqlite3 *db, const char *sql)
@@ -220,20 +219,38 @@ static void take_end(const struct ypi_launch *l, int shard)
     free(path);
 }
 
+static void import_all(const struct ypi_launch *l, char *const *paths, int count,
+                       struct ypi_launch_outcome *out)
+{
+    struct ypi_import_source *sources = ypi_calloc((size_t)count + 1, sizeof *sources);
+    for (int i = 0; i < count; i++)
+        sources[i].path = paths[i];
+    ypi_history_import_all(l->history, sources, count);
+    for (int i = 0; i < count; i++) {
+        if (sources[i].status != YP_OK) {
+            (void)yp_set_error(sources[i].status, "%s", sources[i].problem);
+            fail(out);
+        }
+        free(sources[i].problem);
+    }
+    free(sources);
+}
+
 void ypi_launch_merge(struct ypi_launch *l, struct ypi_launch_outcome *out)
 {
-    struct ypi_imported imported;
+    char **paths = NULL;
+    int count = 0;
     for (int i = 0; i < l->count; i++) {
         int starts = 0;
         take_end(l, i);
         char *path = history_of(l, i, &starts);
-        if (starts == 0)
-            continue;
-        if (path == NULL || !read_cases(path, out) ||
-            ypi_history_import(l->history, path, &imported) != YP_OK)
+        if (starts > 0 && (path == NULL || !read_cases(path, out)))
             fail(out);
-        free(path);
+        if (path != NULL)
+            paths = ypi_list_add(paths, count++, path);
     }
+    import_all(l, paths, count, out);
+    ypi_list_free(paths, count);
     drop_twice(out);
     for (int i = 0; i < l->count; i++)
         for (int k = 0; k < l->shards[i].id_count; k++)

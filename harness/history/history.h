@@ -178,6 +178,16 @@ struct ypi_imported {
  * upgraded copy. YP_IO where it is damaged, of a newer version, no history, or that at `into`. */
 enum yp_status ypi_history_import(const char *into, const char *from, struct ypi_imported *out);
 
+/* The same of many, which together take less time than one by one. What is wrong with one keeps
+ * none of the others away. */
+struct ypi_import_source {
+    const char *path;
+    enum yp_status status;      /* this and all below are set */
+    char *problem;              /* NULL with YP_OK; owned by the caller */
+    struct ypi_imported counts; /* 0 where it was not taken */
+};
+void ypi_history_import_all(const char *into, struct ypi_import_source *sources, int count);
+
 struct ypi_pruning {
     struct ypi_filter filter;
     int keep_last;       /* of each case on each machine this many stay; 0: not asked for */

@@ -27,13 +27,21 @@ static int import_into(const char *file, const char *const *files, int count)
 {
     char *into = ypi_store_path_anew(file);
     int code = into ? YPI_COMMAND_OK : ypi_file_error();
+    struct ypi_import_source *sources = ypi_calloc((size_t)count, sizeof *sources);
+    for (int i = 0; i < count; i++)
+        sources[i].path = files[i];
+    if (into)
+        ypi_history_import_all(into, sources, count);
     for (int i = 0; into && i < count; i++) {
-        struct ypi_imported imported;
-        if (ypi_history_import(into, files[i], &imported) == YP_OK)
-            print(files[i], &imported);
-        else
+        if (sources[i].status == YP_OK) {
+            print(files[i], &sources[i].counts);
+        } else {
+            (void)yp_set_error(sources[i].status, "%s", sources[i].problem);
             code = ypi_file_error();
+        }
+        free(sources[i].problem);
     }
+    free(sources);
     free(into);
     int flushed = ypi_flush();
     return code != YPI_COMMAND_OK ? code : flushed;
