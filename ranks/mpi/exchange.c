@@ -17,6 +17,8 @@ enum {
     FRAME_TAG = 0x5950, /* of the leaders' messages */
 };
 
+#define GRACE_SECONDS 1.0 /* who knows which rank is missing says so first */
+
 /* The kernel's clock: a program may have its own clock_gettime(). */
 static double now(void)
 {
@@ -285,8 +287,14 @@ static enum yp_status judge(struct ypk_node *node, const struct ypk_call *call,
         struct ypk_verdict *other = &node->heard;
         MPI_Request request;
         MPI_Irecv(other, (int)sizeof *other, MPI_BYTE, i, FRAME_TAG, node->leaders, &request);
-        result = ypk_wait_mpi(node, call, &request, 1, &status);
+        result = ypk_wait_mpi(node, NULL, &request, 1, &status);
         if (result != YP_OK) {
+            if (node->late && !node->broken)
+                yp_set_error(result,
+                             "ranks: rank %d of %d or another of its node did not arrive in %s "
+                             "within %g s",
+                             node->leader_ranks[i], node->place.size, ypk_call_text(call),
+                             node->limit);
             mine->wrong = 1;
             snprintf(mine->text, sizeof mine->text, "%s", yp_last_error());
         } else if (other->wrong != 0) {
@@ -326,7 +334,9 @@ static enum yp_status lead(struct ypk_node *node, const struct ypk_call *call, e
         MPI_Isend(mine, (int)sizeof *mine, MPI_BYTE, 0, FRAME_TAG, node->leaders, &requests[0]);
         MPI_Irecv(&node->heard, (int)sizeof node->heard, MPI_BYTE, 0, FRAME_TAG, node->leaders,
                   &requests[1]);
+        node->limit += GRACE_SECONDS;
         result = ypk_wait_mpi(node, call, requests, 2, statuses);
+        node->limit -= GRACE_SECONDS;
         mine = &node->heard;
     }
     if (result != YP_OK)
@@ -347,8 +357,13 @@ static enum yp_status other_nodes(struct ypk_node *node, const struct ypk_call *
                                   enum yp_status local)
 {
     node->verdicts++;
+    if (node->me > 0 && local == YP_OK) {
+        node->limit += 2 * GRACE_SECONDS;
+        local = ypk_wait(node, call, verdict_there, NULL, NULL);
+        node->limit -= 2 * GRACE_SECONDS;
+    }
     if (node->me > 0)
-        return local != YP_OK ? local : ypk_wait(node, call, verdict_there, NULL, NULL);
+        return local;
     local = lead(node, call, local);
     if (local == YP_OK)
         atomic_store_explicit(&node->segments[0]->verdict.value, node->verdicts,

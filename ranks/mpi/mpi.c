@@ -98,13 +98,16 @@ static enum yp_status make_node(struct ypk_node *node)
         MPI_Comm_rank(node->leaders, &about[1]);
     }
     MPI_Bcast(about, 2, MPI_INT, 0, node->local);
+    node->leader_ranks = calloc((size_t)about[0], sizeof *node->leader_ranks);
+    if (node->leader_ranks != NULL && node->me == 0)
+        MPI_Allgather(&node->place.rank, 1, MPI_INT, node->leader_ranks, 1, MPI_INT, node->leaders);
     node->nodes = about[0];
     node->place.node = about[1];
     node->place.local_rank = node->me;
     node->place.local_size = node->ranks;
     node->world = calloc((size_t)node->ranks, sizeof *node->world);
     node->segments = calloc((size_t)node->ranks, sizeof *node->segments);
-    if (node->world == NULL || node->segments == NULL)
+    if (node->world == NULL || node->segments == NULL || node->leader_ranks == NULL)
         return yp_set_error(YP_OUT_OF_MEMORY, "ranks: out of memory");
     MPI_Allgather(&node->place.rank, 1, MPI_INT, node->world, 1, MPI_INT, node->local);
     node->busy = shares_processors(node);
@@ -156,6 +159,7 @@ static void forget(struct ypk_node *node)
     free(node->windows);
     free(node->segments);
     free(node->world);
+    free(node->leader_ranks);
     free(node);
 }
 

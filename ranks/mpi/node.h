@@ -73,15 +73,16 @@ struct ypk_node {
     double limit;
     bool initialised; /* MPI was, by this engine */
     bool broken;
-    bool late;        /* because a rank did not come in time */
-    bool busy;        /* ranks share processors: those that wait give theirs away at once */
-    MPI_Comm all;     /* the engine's own */
-    MPI_Comm users;   /* another, for ypk_native() */
-    MPI_Comm local;   /* of the node */
-    MPI_Comm leaders; /* the first rank of each node; MPI_COMM_NULL on others */
-    int nodes, ranks; /* of the node */
-    int me;           /* in it */
-    int *world;       /* the rank of each */
+    bool late;         /* because a rank did not come in time */
+    bool busy;         /* ranks share processors: those that wait give theirs away at once */
+    MPI_Comm all;      /* the engine's own */
+    MPI_Comm users;    /* another, for ypk_native() */
+    MPI_Comm local;    /* of the node */
+    MPI_Comm leaders;  /* the first rank of each node; MPI_COMM_NULL on others */
+    int nodes, ranks;  /* of the node */
+    int me;            /* in it */
+    int *world;        /* the rank of each */
+    int *leader_ranks; /* on the first rank of a node: that of each node */
     MPI_Win win;
     struct ypk_segment **segments; /* of each rank of the node */
     uint64_t exchanges, chunks, verdicts;

@@ -1,12 +1,14 @@
 /*
  * Private data of the ranks of a node, by slots in the window, a chunk at a time: each rank copies
- * its chunk into a slot, which the others read while it is in a cache, and is some chunks ahead of
- * the slowest at most.
+ * its chunk into a slot, which the others read, and is some chunks ahead of the slowest at most.
  */
 #include "ranks/mpi/node.h"
 
 #include <stddef.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
 
 #define BLOCK ((size_t)8 * 1024) /* of what is combined at once */
 enum { DIRECT = 2 }; /* up to so many ranks each combines all; more combine a part each */
@@ -28,6 +30,29 @@ static size_t chunk_bytes(const struct staged *s, uint64_t chunk)
 static char *slot(const struct staged *s, int rank, uint64_t chunk)
 {
     return s->node->segments[rank]->slots[(s->base + chunk) % YPK_SLOTS];
+}
+
+/* Past the caches: a line that is dirty in the cache of a distant core takes longer to come from
+ * there than from memory, and cores of one machine may be distant from each other. */
+static void copy_past_caches(char *to, const char *from, size_t bytes)
+{
+    size_t done = 0;
+#if defined(__x86_64__)
+    for (; done + sizeof(__m128i) * 4 <= bytes; done += sizeof(__m128i) * 4) {
+        const __m128i *source = (const void *)(from + done);
+        __m128i *target = (void *)(to + done);
+        const __m128i a = _mm_loadu_si128(source);
+        const __m128i b = _mm_loadu_si128(source + 1);
+        const __m128i c = _mm_loadu_si128(source + 2);
+        const __m128i d = _mm_loadu_si128(source + 3);
+        _mm_stream_si128(target, a);
+        _mm_stream_si128(target + 1, b);
+        _mm_stream_si128(target + 2, c);
+        _mm_stream_si128(target + 3, d);
+    }
+    _mm_sfence();
+#endif
+    memcpy(to + done, from + done, bytes - done);
 }
 
 static void tell(struct ypk_flag *flag, uint64_t value)
@@ -67,7 +92,7 @@ static void combine_part(const struct staged *s, uint64_t chunk)
     for (size_t at = part_begin(s, bytes, s->node->me); at < end; at += BLOCK) {
         const size_t size = end - at < BLOCK ? end - at : BLOCK;
         combine(s, chunk, at, size, block);
-        memcpy(slot(s, s->node->me, chunk) + at, block, size);
+        copy_past_caches(slot(s, s->node->me, chunk) + at, block, size);
     }
 }
 
@@ -151,7 +176,8 @@ enum yp_status ypk_staged(struct ypk_node *node, const struct ypk_call *call)
                 status = wait_for(&s, offsetof(struct ypk_segment, taken),
                                   s.base + step - YPK_SLOTS + 1);
             if (status == YP_OK && gives)
-                memcpy(slot(&s, node->me, step), s.in + step * YPK_SLOT, chunk_bytes(&s, step));
+                copy_past_caches(slot(&s, node->me, step), s.in + step * YPK_SLOT,
+                                 chunk_bytes(&s, step));
             if (status == YP_OK)
                 tell(&mine->staged, s.base + step + 1);
         }
