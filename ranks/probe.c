@@ -112,8 +112,8 @@ enum yp_status ypk_probe(struct ypk_communicator *c, enum ypk_probed what, size_
                             ypk_probe_name(what), bytes, parts ? ranks : 1);
     p.data = ypk_allocate(c, p.each * ranks * sizeof(float));
     p.other = p.data != NULL ? ypk_allocate(c, p.each * sizeof(float)) : NULL;
-    enum yp_status status = p.other != NULL ? YP_OK : yp_last_status();
-    if (status == YP_OK)
+    enum yp_status status = yp_last_status();
+    if (p.data != NULL && p.other != NULL)
         status = measure(&p, seconds, out);
     if (p.other != NULL && ypk_free(c, p.other) != YP_OK && status == YP_OK)
         status = yp_last_status();

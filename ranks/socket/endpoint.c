@@ -106,7 +106,7 @@ static enum yp_status listen_tcp(struct ypk_door *door, struct ypk_endpoint *end
         struct sockaddr any;
         struct sockaddr_in four;
         struct sockaddr_in6 six;
-    } bound;
+    } bound = {.six = {.sin6_family = AF_UNSPEC}};
     socklen_t length = sizeof bound;
     if (listen(door->tcp_fd, BACKLOG) != 0 || getsockname(door->tcp_fd, &bound.any, &length) != 0)
         return yp_set_error(YP_IO, "ranks: a port of TCP: %s", strerror(errno));

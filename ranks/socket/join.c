@@ -69,7 +69,7 @@ static void put_first(struct ypk_endpoint *endpoint, int fd)
         struct sockaddr_in four;
         struct sockaddr_in6 six;
         struct sockaddr_storage all;
-    } from;
+    } from = {.all = {.ss_family = AF_UNSPEC}};
     socklen_t length = sizeof from;
     char address[sizeof endpoint->address[0]] = "";
     if (getpeername(fd, &from.any, &length) != 0)

@@ -59,6 +59,7 @@ static void bandwidth(const char *name, void (*call)(struct subject *), struct s
 {
     double *times = calloc((size_t)repeats, sizeof *times);
     const int size = ypk_size(s->c);
+    const float wanted = (float)size * (float)(size + 1) / 2;
     for (int i = -WARM; i < repeats; i++) {
         for (size_t k = 0; k < s->count; k++)
             s->data[k] = (float)(ypk_rank(s->c) + 1);
@@ -67,7 +68,7 @@ static void bandwidth(const char *name, void (*call)(struct subject *), struct s
         call(s);
         const double seconds = slowest(MPI_Wtime() - begin);
         const float *result = call == of_mpi ? s->result : s->data;
-        if (result[s->count / 3] != (float)(size * (size + 1) / 2))
+        if (result[s->count / 3] != wanted)
             MPI_Abort(MPI_COMM_WORLD, 1);
         if (i >= 0)
             times[i] = seconds;
@@ -109,8 +110,10 @@ int main(int argc, char **argv)
     float *private = malloc(bytes + 64);
     float *shared = ypk_allocate(s.c, bytes + 64);
     s.result = malloc(bytes + 64);
-    if (private == NULL || shared == NULL || s.result == NULL)
+    if (private == NULL || shared == NULL || s.result == NULL) {
         MPI_Abort(MPI_COMM_WORLD, 1);
+        exit(1);
+    }
     memset(s.result, 0, bytes);
     s.count = bytes / sizeof(float);
     if (ypk_rank(s.c) == 0)
