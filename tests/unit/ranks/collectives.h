@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Values of rank `rank` whose sum depends on the order. */
+/* Values of rank `rank` whose sum depends on the order; of two zeros the greater one does. */
 static inline double element(int rank, size_t i, int salt)
 {
     const uint64_t bits = ((uint64_t)rank * 7919 + i * 104729 + (uint64_t)salt * 31) % 100003;
+    if (i % 97 == 5)
+        return rank % 2 == 0 ? 0.0 : -0.0;
     return ((double)bits - 50000) * ldexp(1.0 / 3, (int)(bits % 40) - 20);
 }
 
