@@ -156,7 +156,7 @@ static enum yp_status put_shared(const struct train *train, const float *own, st
 {
     struct array array = {.file = file};
     enum yp_status status = ypi_train_gather_state(train, own, put_part, &array);
-    if (array.odd)
+    if (file != NULL && array.odd)
         put(file, &array.last, sizeof array.last);
     return status;
 }

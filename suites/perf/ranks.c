@@ -39,7 +39,7 @@ YP_RELATION(ranks, rx_fit_gain, .tags = "perf large slow",
 static struct lm_options reduced(struct yp_case *t, size_t batch)
 {
     struct lm_options o = {.device = yp_device(t), .batch = batch, .context = 128};
-    yp_ok(t, lm_config_named("small", &o.config));
+    yp_require(t, lm_config_named("small", &o.config), "%s", yp_last_error());
     o.config.layers = 2;
     nn_precision_from_name(yp_string(t, "precision"), &o.precision);
     return o;
