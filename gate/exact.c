@@ -242,7 +242,8 @@ static bool is_constant(struct group g)
 
 static double rank(struct group g, double q)
 {
-    double values[4 * YPI_EXACT_REPEATS];
+    /* A group has a figure at least, which gcc 14 cannot know. */
+    double values[4 * YPI_EXACT_REPEATS] = {0};
     int count = 0;
     for (; count < g.count && count < 4 * YPI_EXACT_REPEATS; count++)
         values[count] = g.first[count].value;
