@@ -127,6 +127,11 @@ bool ypi_callgrind_executed(const struct ypi_job **job)
     unsetenv(DIRECT); /* what the case starts is no case */
     char *file = beside(channel, "job");
     *job = ypi_job_read(file);
+    if (*job == NULL) {
+        char *why = ypi_strdup(yp_last_error());
+        yp_set_error(YP_IO, "%s: %s", DIRECT, why);
+        free(why);
+    }
     unlink(file);
     free(file);
     return true;
