@@ -112,7 +112,8 @@ bool ypi_child_join(struct yp_case *t)
     return !t->child->failed;
 }
 
-/* One that left its body early does not wait for the others, which may never come. */
+/* One that left its body early does not wait for the others, which may never come; its communicator
+ * stays to the end of the process. */
 void ypi_child_part(struct yp_case *t)
 {
     if (ypi_child_job(t)->rank < 0 || t->child->communicator == NULL)
@@ -120,8 +121,9 @@ void ypi_child_part(struct yp_case *t)
     ypk_set_watch(NULL);
     ypi_child_leaves(t->child->left_early);
     ypi_child_stands("leaving the ranks");
-    if (!t->child->left_early)
+    if (!t->child->left_early) {
         ypk_leave(t->child->communicator);
-    t->child->communicator = NULL;
+        t->child->communicator = NULL;
+    }
     ypi_child_stands("at the end");
 }

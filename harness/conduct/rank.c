@@ -247,12 +247,16 @@ bool ypi_rank_executed(const struct ypi_job **job)
         refuse(own, channel, &place, launcher);
     own->rank = place.rank;
     own->memory = -1;
+    free(own->channel);
     own->channel = ypi_rank_file(channel, place.rank, "channel");
-    own->output = own->output != NULL ? ypi_rank_file(channel, place.rank, "output") : NULL;
+    char *output = own->output != NULL ? ypi_rank_file(channel, place.rank, "output") : NULL;
+    free(own->output);
+    own->output = output;
     unsetenv(YPI_RANKS_MARK); /* what the case starts is no rank */
     take_place(own, &place);
     own->bind = YPI_BIND_NONE; /* within its share */
     if (start(own, &all))
         *job = own;
+    free(all.order);
     return true;
 }
