@@ -13,7 +13,6 @@ from program import listed, run  # noqa: E402
 from tap import Tap  # noqa: E402
 
 SUITES = {"stress", "perf"}
-PARTLY = {"ranks"}  # tags that are no suite of meson: their cases run beside others
 NOTHING_SELECTED = 5
 
 
@@ -56,7 +55,7 @@ def check_program(tap, program, tests, place, sanitized):
     runs = {case: [part for part, chosen in parts.items() if case in chosen] for case in every}
     tap.equal({case: of for case, of in runs.items() if len(of) != 1}, {},
               f"{name}: every case is in exactly one meson test")
-    for tag in set(tags) - PARTLY:
+    for tag in tags:
         by_suite = {case for test in tests if tag in suites_of(test)
                     for case in parts[test["name"]]}
         by_tag = set(ids(program, ["-m", tag], place))
