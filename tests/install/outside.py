@@ -255,8 +255,7 @@ def check_subproject(tap, root, folder):
     write(os.path.join(parent.source, "meson.build"), PARENT.format(words="required: true"))
     if not parent.setup("a wrap file", *SUBPROJECT) or not parent.build("the parent, by a wrap file"):
         return
-    parent.did("the parent's test passes", "meson", "test", "--timeout-multiplier", "6",
-               "-C", parent.out)  # timed cases wait for those of the whole machine
+    parent.did("the parent's test passes", "meson", "test", "-C", parent.out)
 
     def installed(name):
         stage = os.path.join(folder, name)
