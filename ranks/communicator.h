@@ -2,11 +2,11 @@
  * Processes that work together: barriers, collective operations and messages among the ranks of a
  * job.
  *
- * All ranks call the same collective operations in the same order with the same sizes; ranks that
- * do not are told so, with the ranks and their operations. No call waits longer than the time
- * limit of ypk_join() (ypk_set_limit()) for another rank. After an error a communicator is broken:
- * every later call returns that error again. NULL is a communicator of one rank, with which all
- * calls work. A communicator is for one thread at a time.
+ * All ranks call the same collective operations in the same order with the same sizes. If they do
+ * not, the call fails, and yp_last_error() names the ranks and their operations. A call waits for
+ * another rank as long as ypk_join() or ypk_set_limit() allows, not longer. After an error a
+ * communicator is broken: every later call returns that error again. NULL is a communicator of one
+ * rank, with which all calls work. A communicator is for one thread at a time.
  *
  * Errors beside YP_INVALID for arguments: YP_IO when a rank is missing, ended or out of order, with
  * its number in yp_last_error().

@@ -52,8 +52,8 @@ const struct ypi_job *ypi_child_job(const struct yp_case *t);
 /* The resident set that is judged is then `peak` bytes: that of a command, not of this process. */
 void ypi_child_set_resident(struct yp_case *t, uint64_t peak);
 
-/* What a rank does now, for whoever asks where the ranks stand: "in the body"; of it a phase, NULL:
- * none. In other cases nothing. */
+/* The rank writes down where it stands, for the roll call: a stage, such as "in the body", and a
+ * phase of it (NULL: none). In a case of one rank these do nothing. */
 void ypi_child_stands(const char *stage);
 void ypi_child_stands_in(const char *phase);
 /* The rank's functions are over. */

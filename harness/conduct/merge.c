@@ -18,7 +18,7 @@
 
 /* What the runner shows of an output at most, with some room for the headings. */
 enum { OUTPUT_MAX = 8192 - 512 };
-/* Of more ranks no processor is told. */
+/* With more ranks than these, values do not name the processor of each. */
 enum { NAMED_MAX = 16 };
 
 static void send_text(const struct yp_case *t, enum ypi_message kind, const char *text)

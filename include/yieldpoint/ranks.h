@@ -18,7 +18,7 @@
  * part.
  *
  * A test with .ranks needs a launcher for its cases of more than one rank, which are else skipped.
- * Whoever wants MPI in a body links the program to yieldpoint-mpi (mpi.h).
+ * A program whose bodies use MPI is linked to yieldpoint-mpi (mpi.h).
  */
 #ifndef YIELDPOINT_RANKS_H
 #define YIELDPOINT_RANKS_H

@@ -112,7 +112,7 @@ def walk(root, build):
 
 # -- the job -------------------------------------------------------------------------------------
 
-SUMMARY, REPORT = "/root/summary.md", "report.xml"
+SUMMARY, REPORT = "/tmp/summary.md", "report.xml"
 SHOWN = "[the job's summary]", "[report.xml]"
 # Of the page's first setting, `(1)`; the others are as they were written.
 SET = {"YIELDPOINT_SOURCE": "/yieldpoint", "YIELDPOINT_VERSION": "walked"}

@@ -48,8 +48,8 @@ static void *wait_for_it(void *progress)
     return &fd;
 }
 
-/* Whoever removes a build removes its lock, for which another one may wait: that one must not build
- * beside a third that has made the lock anew. */
+/* A process removes a build together with its lock, while a second one waits for that lock. The
+ * second one may not build beside a third, which has made the lock anew. */
 Test(cache, a_lock_that_was_removed_is_none)
 {
     int ends[2];
