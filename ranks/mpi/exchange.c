@@ -277,6 +277,21 @@ enum yp_status ypk_wait_mpi(struct ypk_node *node, const struct ypk_call *call,
     return status;
 }
 
+/* Gives MPI the time to bring another node bad news, whatever the ranks of this one do meanwhile: a
+ * synchronous send, which is done when it is received. `answer`, which may be NULL, makes it
+ * needless. Given up at `end`. */
+static void deliver(MPI_Request *news, MPI_Request *answer, double end)
+{
+    int done = 0;
+    while (done == 0 && now() < end && MPI_Test(news, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS) {
+        if (done == 0 && answer != NULL)
+            MPI_Test(answer, &done, MPI_STATUS_IGNORE);
+        sched_yield();
+    }
+    if (*news != MPI_REQUEST_NULL)
+        MPI_Request_free(news);
+}
+
 /* The first node's first rank hears each node's word and tells all what comes of them. */
 static enum yp_status judge(struct ypk_node *node, const struct ypk_call *call,
                             struct ypk_verdict *mine)
@@ -305,12 +320,16 @@ static enum yp_status judge(struct ypk_node *node, const struct ypk_call *call,
             snprintf(mine->text, sizeof mine->text, "%s", yp_last_error());
         }
     }
+    const double end = now() + GRACE_SECONDS;
     for (int i = 1; i < node->nodes; i++) {
         MPI_Request request;
+        if (mine->wrong != 0) {
+            MPI_Issend(mine, (int)sizeof *mine, MPI_BYTE, i, FRAME_TAG, node->leaders, &request);
+            deliver(&request, NULL, end);
+            continue;
+        }
         MPI_Isend(mine, (int)sizeof *mine, MPI_BYTE, i, FRAME_TAG, node->leaders, &request);
-        if (mine->wrong != 0)
-            MPI_Request_free(&request);
-        else if (ypk_wait_mpi(node, call, &request, 1, &status) != YP_OK)
+        if (ypk_wait_mpi(node, call, &request, 1, &status) != YP_OK)
             return yp_last_status();
     }
     return mine->wrong == 0 ? YP_OK : YP_IO;
@@ -331,9 +350,12 @@ static enum yp_status lead(struct ypk_node *node, const struct ypk_call *call, e
     } else {
         MPI_Request requests[2];
         MPI_Status statuses[2];
-        MPI_Isend(mine, (int)sizeof *mine, MPI_BYTE, 0, FRAME_TAG, node->leaders, &requests[0]);
         MPI_Irecv(&node->heard, (int)sizeof node->heard, MPI_BYTE, 0, FRAME_TAG, node->leaders,
                   &requests[1]);
+        (local == YP_OK ? MPI_Isend : MPI_Issend)(mine, (int)sizeof *mine, MPI_BYTE, 0, FRAME_TAG,
+                                                  node->leaders, &requests[0]);
+        if (local != YP_OK)
+            deliver(&requests[0], &requests[1], now() + GRACE_SECONDS);
         node->limit += GRACE_SECONDS;
         result = ypk_wait_mpi(node, call, requests, 2, statuses);
         node->limit -= GRACE_SECONDS;
