@@ -31,7 +31,7 @@ ARROWS = {
     "harness/conduct": ["harness/body/child.h", "harness/body/stack.h", *ENDS],
     "harness/case": ["harness/conduct/conduct.h", "harness/measure", "harness/body", *ENDS],
     "harness/run": ["harness/case/life.h", "harness/collect", *ENDS],
-    "harness/criterion": ["harness/run/plan.h", "harness/message/job.h", *VOCABULARY],
+    "harness/criterion": ["harness/run/plan.h", "harness/message/job.h", "harness/message/starts.h", *VOCABULARY],
     "harness/judge": ["harness/measure/noise.h", "harness/measure/count/counters.h", *VOCABULARY],
     "harness/record": ["harness/collect/collect.h", "harness/collect/sources.h", *VOCABULARY],
     "harness/history": ["harness/message/channel.h", "harness/message/case_list.h", "harness/record", "harness/collect/select.h", "harness/measure/noise.h", *VOCABULARY],

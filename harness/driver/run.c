@@ -12,6 +12,7 @@
 #include "harness/driver/in_process.h"
 #include "harness/driver/provided.h"
 #include "harness/driver/rounds.h"
+#include "harness/message/starts.h"
 #include "harness/run/cgroup.h"
 #include "harness/run/signals.h"
 #include "harness/run/watchdog.h"
@@ -24,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Callbacks carry no argument of ours: the run that is going on. */
@@ -63,14 +65,29 @@ static void on_start(struct ypi_item *item)
         item->pid = report.pid;
         ypi_item_open_files(item);
         start(item);
+        if (&ypi_starts != NULL)
+            ypi_starts.begun(report.pid);
     }
     pthread_mutex_unlock(&ours);
+}
+
+/* Its process ended before it began: Criterion does not say how. */
+static void finish_unbegun(struct ypi_item *item)
+{
+    int status = 0;
+    if (item->started <= 0)
+        item->started_wall = ypi_wall_clock();
+    if (&ypi_starts != NULL)
+        ypi_starts.take(&status);
+    ypi_finish(now, item, WIFSIGNALED(status) ? WTERMSIG(status) : 0, WEXITSTATUS(status));
 }
 
 static void on_end(struct ypi_item *item, int signal_number, int exit_code)
 {
     pthread_mutex_lock(&ours);
-    if (!item->over)
+    if (!item->over && item->pid == 0)
+        finish_unbegun(item);
+    else if (!item->over)
         ypi_finish(now, item, signal_number, exit_code);
     pthread_mutex_unlock(&ours);
 }
@@ -79,6 +96,8 @@ static void on_begin(void)
 {
     pthread_mutex_lock(&ours);
     struct ypi_places places = ypi_plan_places(now->o);
+    if (&ypi_starts != NULL) /* what had not begun in the pass before begins in this one */
+        ypi_starts.clear();
     for (int i = 0; i < now->plan->count; i++)
         if (now->plan->items[i].state == YPI_WAITING && !now->plan->items[i].extra.disabled)
             ypi_plan_job(&now->plan->items[i], now->o, places);
@@ -123,13 +142,16 @@ static bool in_pass(const struct ypi_item *item, bool parallel, int jobs)
 /* One pass of Criterion over the items that are `parallel`, or over those that are not. */
 static void pass(struct criterion_test_set *set, bool parallel, int jobs)
 {
+    const uint64_t oom_kills = ypi_oom_kills();
     int count = 0;
     for (int i = 0; i < now->plan->count; i++) {
         struct ypi_item *item = &now->plan->items[i];
         bool mine = in_pass(item, parallel, jobs);
         item->extra.disabled = !mine || requests.interrupted;
-        if (mine)
+        if (mine) {
             ypi_item_renew(item);
+            item->oom_kills = oom_kills;
+        }
         count += mine;
     }
     if (count == 0 || requests.interrupted || now->stopped)
@@ -169,7 +191,7 @@ static void finish_unseen(void)
     for (int i = 0; i < now->plan->count && !requests.interrupted; i++) {
         struct ypi_item *item = &now->plan->items[i];
         if (ypi_item_open(item) && ypi_item_needs_process(item) && item->result_count == 0)
-            ypi_finish(now, item, 0, 0);
+            finish_unbegun(item);
     }
 }
 
@@ -225,10 +247,11 @@ static void run_items(struct criterion_test_set *set)
     run_depth(set, 0);
 }
 
-/* A process that never started: what is known is stored and printed, and the run is over, since
- * Criterion cannot be brought to go on. */
+/* A process that never started: what is known is stored and printed, and the run is over, since the
+ * processes of all other cases would hang, too. */
 static void give_up(pid_t pid, double seconds)
 {
+    pthread_mutex_lock(&ours);
     ypi_finish_unstarted(now, seconds);
     ypi_finish_pending(now);
     if (now->rounds != NULL)
@@ -236,7 +259,7 @@ static void give_up(pid_t pid, double seconds)
     ypi_rounds_conclude(now);
     report_end();
     ypi_history_finish(now->history, now->session->run_id, ypi_wall_clock(), YPI_EXIT_INTERNAL);
-    /* The runner's own thread sees it end, too, and Criterion then aborts. */
+    /* The runner's own thread sees it end, too, and may abort in Criterion. */
     ypi_faults_end(YPI_EXIT_INTERNAL);
     ypi_kill_tree(pid, true);
     _exit(YPI_EXIT_INTERNAL);

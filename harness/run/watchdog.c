@@ -5,6 +5,7 @@
 #include "base/system/process.h"
 #include "base/system/thread.h"
 #include "base/text/text.h"
+#include "harness/message/starts.h"
 #include "harness/message/worker.h"
 #include "harness/run/cgroup.h"
 #include "harness/stack/pending.h"
@@ -210,7 +211,8 @@ static void reap_unrelated(struct ypi_watchdog *w)
     memset(w->zombies, 0, sizeof w->zombies);
     int kept = 0;
     for (int i = 0; i < count && kept < ZOMBIES_MAX; i++) {
-        if (ypi_process_state(children[i]) != 'Z' || is_worker(w, children[i]))
+        if (ypi_process_state(children[i]) != 'Z' || is_worker(w, children[i]) ||
+            (&ypi_starts != NULL && ypi_starts.has(children[i])))
             continue;
         double since = now;
         for (int k = 0; k < ZOMBIES_MAX; k++)

@@ -278,6 +278,26 @@ def check_stillborn(tap, program, hanging, history):
     tap.equal(done.code, 0, "without it the same program passes")
 
 
+# By the variable that has it happen: what is said of the case whose process did not begin.
+UNBEGUN = {"END_FORKED": "crashed before it began: SIGKILL (Killed)",
+           "END_EXECUTED": "crashed before it began: SIGKILL (Killed)",
+           "LEAVE": "the process exited with status 7 before it began: "}
+
+
+def check_unbegun(tap, program, folder):
+    """One process ends before it begins, which Criterion would end the run for."""
+    for name, message in UNBEGUN.items():
+        for jobs in ("1", "2"):
+            history = os.path.join(folder, f"{name}{jobs}.db")
+            done = run(program, "--history", history, "--speed=off", "-j", jobs, "--repeat", "2",
+                       env={f"YIELDPOINT_TEST_{name}": history + ".mark"})
+            outcomes = sorted(r["outcome"] for r in rows(history, "SELECT outcome FROM result"))
+            said = [f["message"] for f in rows(history, "SELECT message FROM failure")]
+            tap.check(done.code == 1 and outcomes == ["failed", "passed", "passed", "passed"] and len(said) == 1 and
+                      said[0].startswith(message), f"{name}, -j{jobs}: one case failed, the others were run",
+                      f"{done}\n{outcomes}\n{said}")
+
+
 def main(program, stillborn, sanitized, *others):
     tap = Tap()
     sanitized = sanitized != "false"
@@ -362,6 +382,7 @@ def main(program, stillborn, sanitized, *others):
             CHECKS[os.path.basename(other)](tap, other, folder, sanitized)
         check_reproduce(tap, done.out, results(history), folder)
         check_stillborn(tap, stillborn, hanging, stillborn_history)
+        check_unbegun(tap, stillborn, folder)
     tap.done()
 
 
