@@ -26,7 +26,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+/* From a case's end by a signal to the same signal of the runner. */
+#define GRACE_SECONDS 0.3
 
 /* Callbacks carry no argument of ours: the run that is going on. */
 static struct ypi_runner *now;
@@ -82,9 +86,31 @@ static void finish_unbegun(struct ypi_item *item)
     ypi_finish(now, item, WIFSIGNALED(status) ? WTERMSIG(status) : 0, WEXITSTATUS(status));
 }
 
+static bool is_of_a_job(int signal_number)
+{
+    return signal_number == SIGTERM || signal_number == SIGKILL || signal_number == SIGINT ||
+           signal_number == SIGHUP;
+}
+
+/* A queue that ends a job, or a shell its group, sends the signal to each process: the case may be
+ * gone before it reaches the runner. Such a case was interrupted, and has not failed. */
+static void await_interrupt(struct ypi_item *item, int signal_number)
+{
+    static const struct timespec period = {.tv_nsec = 5000000};
+    const double until = ypi_kernel_now() + GRACE_SECONDS;
+    if (item->killed != 0 || !is_of_a_job(signal_number))
+        return;
+    while (!requests.interrupted && ypi_kernel_now() < until)
+        nanosleep(&period, NULL);
+    if (requests.interrupted && item->killed == 0)
+        item->killed = (int)YPI_CAUSE_INTERRUPTED + 1;
+}
+
 static void on_end(struct ypi_item *item, int signal_number, int exit_code)
 {
     pthread_mutex_lock(&ours);
+    if (!item->over)
+        await_interrupt(item, signal_number);
     if (!item->over && item->pid == 0)
         finish_unbegun(item);
     else if (!item->over)

@@ -98,6 +98,34 @@ def check_signals(tap, program):
     check_signal(tap, program, "SIGINT under -s", to_process(signal.SIGINT), ["-s"])
 
 
+def check_job(tap, program):
+    """A queue that ends a job signals each process, the case perhaps first: it has not failed."""
+    def send(number, pause):
+        def to_all(pid):
+            case = next(p for p, name in started_of(pid) if name != "sleep")
+            os.kill(case, number)
+            time.sleep(pause)
+            os.kill(pid, signal.SIGTERM)
+        return to_all
+
+    def started_of(pid):
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
+            for child in map(int, file.read().split()):
+                with open(f"/proc/{child}/comm", encoding="utf-8") as name:
+                    yield child, name.read().strip()
+
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for pause in (0, 0.1):
+            check_signal(tap, program, f"{number.name} to the case, {pause} s later SIGTERM", send(number, pause))
+    with tempfile.TemporaryDirectory() as folder:
+        history = os.path.join(folder, "history.db")
+        started = in_the_midst(program, history, "-x")
+        os.kill(next(pid for pid, name in started_of(started.process.pid) if name != "sleep"), signal.SIGTERM)
+        done = started.wait()
+        tap.check(done.code == 1 and "crashed in the body: SIGTERM" in done.out, "SIGTERM to a case alone: it has failed", done)
+        tap.equal(len(stored(history)), 3, "SIGTERM to a case alone: that is stored")
+
+
 def check_second(tap, program):
     """A second one ends the runner wherever it is; what it could not tidy the next run does."""
     with tempfile.TemporaryDirectory() as folder:
@@ -322,6 +350,7 @@ def check_at_any_moment(tap, program):
 def main(program):
     tap = Tap()
     tap.run("signals", check_signals, tap, program)
+    tap.run("a job that is ended", check_job, tap, program)
     tap.run("two signals", check_second, tap, program)
     tap.run("a stubborn case", check_stubborn, tap, program)
     tap.run("side by side", check_jobs, tap, program)
