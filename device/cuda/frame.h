@@ -23,8 +23,8 @@
  * A kernel takes one structure, whose pointers are the device's. It is written in phases: YPK_EACH
  * (t, n) runs what follows for each thread below n, YPK_EVERY (t) for each of the block. On a GPU
  * that is once, in that thread; on a CPU one thread after the other, in an order that must not
- * matter. Between phases that touch each other's memory stands ypk_barrier(). What a thread keeps
- * from one phase to the next is a YPK_PRIVATE array at [YPK_OWN(t)], what the block shares
+ * matter. Between phases that touch each other's memory stands ypk_block_barrier(). What a thread
+ * keeps from one phase to the next is a YPK_PRIVATE array at [YPK_OWN(t)], what the block shares
  * YPK_SHARED or YPK_DYNAMIC. Nothing between phases may depend on the thread.
  *
  * Asynchronous copies from memory are asynchronous on a CPU as well: nothing arrives before the
@@ -149,7 +149,7 @@ static inline unsigned ypk_multiprocessors(void)
 #define YPK_LANES(l_) \
     for (unsigned l_ = threadIdx.x % 32, more_ = 1; more_ != 0 && l_ < 32; more_ = 0)
 
-static __device__ __forceinline__ void ypk_barrier(void)
+static __device__ __forceinline__ void ypk_block_barrier(void)
 {
     __syncthreads();
 }

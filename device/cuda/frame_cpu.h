@@ -81,16 +81,16 @@ enum yp_status ypk_launched(const struct yp_plugin_host *host, const char *what)
     ypk_launch(stream_, kernel_, grid_, threads_, shared_, &(job_), sizeof(job_))
 
 /* Which block it is, of which launch. */
-struct ypk_place {
+struct ypk_where {
     const struct ypk_work *work;
     struct ypk_grid block;
     void *shared;
 };
 
-#define YPK_BLOCK_X (ypk_place.block.x)
-#define YPK_BLOCK_Y (ypk_place.block.y)
-#define YPK_GRID_X (ypk_place.work->grid.x)
-#define YPK_THREADS (ypk_place.work->threads)
+#define YPK_BLOCK_X (ypk_where.block.x)
+#define YPK_BLOCK_Y (ypk_where.block.y)
+#define YPK_GRID_X (ypk_where.work->grid.x)
+#define YPK_THREADS (ypk_where.work->threads)
 #define YPK_INDEX(t_) ((size_t)YPK_BLOCK_X * YPK_THREADS + (t_))
 
 static inline enum yp_status ypk_allow_shared(const struct yp_plugin_host *host,
@@ -127,15 +127,15 @@ void ypk_fill(void *memory, size_t bytes); /* with garbage */
 #define YPK_SHARED_ARRAY(type_, name_, count_) \
     static _Alignas(64) type_ name_[count_]; \
     ypk_fill_shared(name_, sizeof(name_))
-#define YPK_DYNAMIC(type_, name_) type_ *const name_ = ypk_place.shared
+#define YPK_DYNAMIC(type_, name_) type_ *const name_ = ypk_where.shared
 #define YPK_EVERY(t_) YPK_EACH (t_, YPK_THREADS)
 
 #ifdef YPK_BY_THREADS
 
-extern struct ypk_place ypk_place;
+extern struct ypk_where ypk_where;
 extern _Thread_local unsigned ypk_thread;
 
-void ypk_barrier(void);
+void ypk_block_barrier(void);
 void ypk_warp_barrier(void);
 void ypk_fill_shared(void *memory, size_t bytes); /* by one thread, before the others go on */
 
@@ -153,7 +153,7 @@ void ypk_fill_shared(void *memory, size_t bytes); /* by one thread, before the o
 
 #else
 
-extern struct ypk_place ypk_place;
+extern struct ypk_where ypk_where;
 extern enum ypk_order ypk_order; /* of the block that runs; for YPK_MIXED: its own */
 
 enum { YPK_SCATTER = 97 }; /* a prime, so that few counts are its multiples */
@@ -166,7 +166,7 @@ static inline unsigned ypk_turn(unsigned at, unsigned count)
     return ypk_order == YPK_FORWARDS ? at : count - 1 - at;
 }
 
-static inline void ypk_barrier(void)
+static inline void ypk_block_barrier(void)
 {
 }
 

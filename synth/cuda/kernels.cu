@@ -118,13 +118,13 @@ YPK_FUNCTION struct synth_shared *kept(struct synth_shared *shared)
         struct synth_patch patch = synth_patch(&job, YPK_BLOCK_X, YPK_BLOCK_Y, SYNTH_CUDA_SIDE); \
         YPK_EVERY (t) \
             synth_begin_patch(&job, &patch, shared, t); \
-        ypk_barrier(); \
+        ypk_block_barrier(); \
         YPK_EVERY (t) \
             synth_blend_rows(&job, &patch, shared, t); \
-        ypk_barrier(); \
+        ypk_block_barrier(); \
         YPK_EVERY (t) \
             synth_make_pixels(&job, &patch, shared, t, materials_); \
-        ypk_barrier(); \
+        ypk_block_barrier(); \
         YPK_EVERY (t) \
             synth_make_values(&job, &patch, shared, t, materials_, whole_); \
     }
@@ -141,10 +141,10 @@ SCENE_KERNEL(scene_7_whole, 7, true)
             synth_patch(&job, YPK_BLOCK_X, YPK_BLOCK_Y, SYNTH_CUDA_CUVIS_SIDE); \
         YPK_EVERY (t) \
             synth_cuvis_begin(&job, &patch, &shared, t); \
-        ypk_barrier(); \
+        ypk_block_barrier(); \
         YPK_EVERY (t) \
             synth_cuvis_discs(&job, &patch, &shared, t); \
-        ypk_barrier(); \
+        ypk_block_barrier(); \
         YPK_EVERY (t) \
             synth_cuvis_values(&job, &patch, &shared, t, whole_); \
     }

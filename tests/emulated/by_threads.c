@@ -45,7 +45,7 @@ static void meet(struct meeting *m, unsigned *met)
         abort();
 }
 
-void ypk_barrier(void)
+void ypk_block_barrier(void)
 {
     meet(&block_meeting, &block_met);
 }
@@ -59,7 +59,7 @@ void ypk_fill_shared(void *memory, size_t bytes)
 {
     if (ypk_thread == 0)
         ypk_fill(memory, bytes);
-    ypk_barrier();
+    ypk_block_barrier();
 }
 
 /* -- copies into shared memory --------------------------------------------------------------- */
@@ -109,15 +109,15 @@ void ypk_wait(unsigned t, unsigned pending)
 /* All threads go through all blocks; the place is written by one, between barriers. */
 static void *run_thread(void *arg)
 {
-    const struct ypk_work *work = ypk_place.work;
+    const struct ypk_work *work = ypk_where.work;
     ypk_thread = *(const unsigned *)arg;
     for (unsigned y = 0; y < work->grid.y; y++)
         for (unsigned x = 0; x < work->grid.x; x++) {
             if (ypk_thread == 0)
-                ypk_place.block = (struct ypk_grid){x, y};
-            ypk_fill_shared(ypk_place.shared, work->shared);
+                ypk_where.block = (struct ypk_grid){x, y};
+            ypk_fill_shared(ypk_where.shared, work->shared);
             work->kernel(work->job);
-            ypk_barrier(); /* the next block has the same memory */
+            ypk_block_barrier(); /* the next block has the same memory */
         }
     return NULL;
 }
@@ -129,7 +129,7 @@ void ypk_run(const struct ypk_work *work)
     void *shared = aligned_alloc(64, (work->shared + 127) / 64 * 64);
     if (work->threads > THREADS_MAX || shared == NULL)
         abort();
-    ypk_place = (struct ypk_place){.work = work, .shared = shared};
+    ypk_where = (struct ypk_where){.work = work, .shared = shared};
     meeting_open(&block_meeting, work->threads);
     for (unsigned w = 0; w < work->threads / 32; w++)
         meeting_open(&warp_meetings[w], 32);

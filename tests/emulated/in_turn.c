@@ -76,10 +76,10 @@ void ypk_run(const struct ypk_work *work)
     void *shared = NULL; /* to the byte: a sanitizer sees who goes beyond it */
     stop_unless(posix_memalign(&shared, 64, work->shared > 0 ? work->shared : 1) == 0,
                 "out of memory");
-    ypk_place = (struct ypk_place){.work = work, .shared = shared};
+    ypk_where = (struct ypk_where){.work = work, .shared = shared};
     for (unsigned y = 0; y < work->grid.y; y++)
         for (unsigned x = 0; x < work->grid.x; x++) {
-            ypk_place.block = (struct ypk_grid){x, y};
+            ypk_where.block = (struct ypk_grid){x, y};
             ypk_order = order_of(settings->order, y * work->grid.x + x);
             ypk_fill(shared, work->shared);
             if (work->shared > 0 && settings->blocks != NULL)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct ypk_place ypk_place;
+struct ypk_where ypk_where;
 static bool refused;
 
 /* What a GPU would not launch. */
@@ -42,5 +42,5 @@ enum yp_status ypk_launched(const struct yp_plugin_host *host, const char *what)
 
 void ypk_fill(void *memory, size_t bytes)
 {
-    memset(memory, ypk_place.work->settings->garbage, bytes);
+    memset(memory, ypk_where.work->settings->garbage, bytes);
 }

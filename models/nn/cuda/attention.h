@@ -165,22 +165,22 @@ YPK_FUNCTION void attention_forward(const struct nn_cuda_attention *job, size_t 
         }
     }
     for (size_t column = 0; column < attention_end(job, row); column += ATTENTION_TILE) {
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, ATTENTION_THREADS) {
             attention_load(job, job->k, pair, column, t, s.step, s.k);
             attention_load(job, job->v, pair, column, t, s.step, s.v);
         }
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, ATTENTION_THREADS)
             attention_scores(job, row, column, t, &s);
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, ATTENTION_TILE)
             attention_exponentials(job, t, &s);
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, ATTENTION_THREADS)
             attention_weigh(job->e, t, &s, &own[YPK_OWN(t)]);
     }
-    ypk_barrier();
+    ypk_block_barrier();
     YPK_EACH (t, ATTENTION_THREADS) {
         size_t i = t / ATTENTION_LANES;
         if (row + i < job->t) {
@@ -254,18 +254,18 @@ YPK_FUNCTION void attention_along(const struct nn_cuda_attention *job, size_t ro
             s.along[t] = 0;
     }
     for (size_t column = 0; column < attention_end(job, row); column += ATTENTION_TILE) {
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, ATTENTION_THREADS)
             attention_load_columns(job, column, pair, t, &s);
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, ATTENTION_THREADS)
             attention_pairs(job, row, column, t, &s);
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, ATTENTION_TILE)
             for (unsigned j = 0; j < ATTENTION_TILE; j++)
                 s.along[t] += s.p[t][j] * s.ds[t][j];
     }
-    ypk_barrier();
+    ypk_block_barrier();
     YPK_EACH (t, ATTENTION_TILE)
         if (row + t < job->t)
             job->along[pair * job->t + row + t] = s.along[t];
@@ -298,15 +298,15 @@ YPK_FUNCTION void attention_rows_vjp(const struct nn_cuda_attention *job, size_t
         memset(&own[YPK_OWN(t)], 0, sizeof *own);
     }
     for (size_t column = 0; column < attention_end(job, row); column += ATTENTION_TILE) {
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, ATTENTION_THREADS)
             attention_load_columns(job, column, pair, t, &s);
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, ATTENTION_THREADS) {
             attention_pairs(job, row, column, t, &s);
             attention_slopes(job, t, &s); /* of the same pairs */
         }
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, ATTENTION_THREADS) {
             unsigned i = t / ATTENTION_LANES;
             ATTENTION_CHANNELS(n, c, t, job->e)
@@ -328,15 +328,15 @@ YPK_FUNCTION void attention_columns_vjp(const struct nn_cuda_attention *job, siz
         memset(&own[YPK_OWN(t)], 0, sizeof *own);
     }
     for (size_t row = job->causal ? column : 0; row < job->t; row += ATTENTION_TILE) {
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, ATTENTION_THREADS)
             attention_load_rows(job, row, pair, t, &s);
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, ATTENTION_THREADS) {
             attention_pairs(job, row, column, t, &s);
             attention_slopes(job, t, &s);
         }
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, ATTENTION_THREADS) {
             unsigned j = t / ATTENTION_LANES;
             ATTENTION_CHANNELS(n, c, t, job->e)

@@ -106,10 +106,10 @@ YPK_FUNCTION void gemm_block(const struct nn_cuda_gemm *g, const struct nn_cuda_
             gemm_load(&g->b, views, views != NULL ? views->b : NN_CUDA_DENSE, g->n, g->k, column, l,
                       true, t, shared->b);
         }
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, GEMM_THREADS)
             gemm_multiply(shared, t, &own[YPK_OWN(t)]);
-        ypk_barrier();
+        ypk_block_barrier();
     }
     YPK_EACH (t, GEMM_THREADS)
         gemm_store(g, row, column, t, &own[YPK_OWN(t)]);

@@ -15,21 +15,21 @@ struct rows_shared {
 /* part (ROWS_THREADS) to one number, in a fixed order: their sum or, `most`, their maximum. */
 YPK_FUNCTION void rows_reduce(struct rows_shared *shared, bool most)
 {
-    ypk_barrier();
+    ypk_block_barrier();
     YPK_EACH (t, 16U) {
         float some = shared->part[t];
         for (unsigned i = t + 16; i < ROWS_THREADS; i += 16)
             some = !most ? some + shared->part[i] : some < shared->part[i] ? shared->part[i] : some;
         shared->part[t] = some;
     }
-    ypk_barrier();
+    ypk_block_barrier();
     YPK_EACH (t, 1U) {
         float some = shared->part[0];
         for (unsigned i = 1; i < 16; i++)
             some = !most ? some + shared->part[i] : some < shared->part[i] ? shared->part[i] : some;
         shared->all = some;
     }
-    ypk_barrier();
+    ypk_block_barrier();
 }
 
 /* -- rmsnorm: see operators/rmsnorm.c ------------------------------------------------------- */
@@ -261,7 +261,7 @@ YPK_FUNCTION void cross_entropy_row(const struct nn_cuda_cross_entropy *job, siz
     YPK_PRIVATE(float, high, ROWS_THREADS);
     YPK_EACH (t, ROWS_THREADS)
         high[YPK_OWN(t)] = shared->all;
-    ypk_barrier(); /* `all` is written again */
+    ypk_block_barrier(); /* `all` is written again */
     YPK_EACH (t, ROWS_THREADS) {
         float sum = 0;
         for (size_t i = t; i < job->v; i += ROWS_THREADS)

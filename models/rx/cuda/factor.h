@@ -84,17 +84,17 @@ YPK_FUNCTION unsigned rxc_factor_matrix(const struct rxc_factor *job,
         YPK_EACH (t, RXC_FACTOR_THREADS)
             if (t < j)
                 shared->row[t] = job->matrix[t * channels + j];
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, RXC_FACTOR_THREADS)
             rxc_factor_sum(job, shared, j, &sums[YPK_OWN(t)], t);
-        ypk_barrier();
+        ypk_block_barrier();
         if (!(shared->pivot > 0))
             return j + 1;
         if (small == 0 && !rxc_factor_suffices(job, shared->pivot, j))
             small = j + 1;
         YPK_EACH (t, RXC_FACTOR_THREADS)
             rxc_factor_divide(job, shared, j, sums[YPK_OWN(t)], t);
-        ypk_barrier();
+        ypk_block_barrier();
     }
     return small;
 }
@@ -121,10 +121,10 @@ YPK_FUNCTION void rxc_invert(const struct rxc_factor *job, struct rxc_factor_sha
         YPK_EACH (t, RXC_FACTOR_THREADS)
             if (t <= i)
                 shared->row[t] = job->matrix[t * channels + i];
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, RXC_FACTOR_THREADS)
             rxc_invert_row(job, shared, i, t);
-        ypk_barrier();
+        ypk_block_barrier();
     }
 }
 
@@ -174,7 +174,7 @@ YPK_FUNCTION void rxc_factorise(const struct rxc_factor *job, struct rxc_factor_
 {
     YPK_EACH (t, RXC_FACTOR_THREADS)
         rxc_regularise(job, t);
-    ypk_barrier();
+    ypk_block_barrier();
     unsigned failed = rxc_factor_matrix(job, shared, sums);
     YPK_EACH (t, 1U)
         *job->failed = failed + t;

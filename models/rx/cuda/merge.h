@@ -163,22 +163,22 @@ YPK_FUNCTION void rxc_merge_channels(const struct rxc_merge *job, unsigned block
     if (!job->weighted) {
         YPK_EACH (t, RXC_MERGE_THREADS)
             rxc_merge_count(job, shared, t);
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, RXC_MERGE_THREADS)
             rxc_merge_weight(job, shared, t);
-        ypk_barrier();
+        ypk_block_barrier();
     }
     YPK_EACH (t, RXC_MERGE_THREADS)
         if (first + t % RXC_MERGE_COLUMNS < job->channels)
             rxc_merge_segment(job, shared, first + t % RXC_MERGE_COLUMNS, t);
-    ypk_barrier();
+    ypk_block_barrier();
     YPK_EACH (t, RXC_MERGE_THREADS) {
         unsigned c = first + t % RXC_MERGE_COLUMNS;
         if (c < job->channels && !job->weighted)
             means[YPK_OWN(t)] = rxc_merge_difference(job, rxc_mean_before(job, shared, c, t), c,
                                                      t / RXC_MERGE_COLUMNS);
     }
-    ypk_barrier();
+    ypk_block_barrier();
     YPK_EACH (t, RXC_MERGE_THREADS) {
         unsigned c = first + t % RXC_MERGE_COLUMNS;
         if (c < job->channels && t / RXC_MERGE_COLUMNS == RXC_SEGMENTS - 1)
@@ -193,7 +193,7 @@ YPK_FUNCTION void rxc_merge_counts(const struct rxc_merge *job, struct rxc_merge
     YPK_EACH (t, RXC_MERGE_THREADS)
         rxc_merge_count(job, shared, t);
     for (unsigned width = RXC_MERGE_THREADS / 2; width > 0; width /= 2) {
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, width) {
             shared->kept[t] += shared->kept[t + width];
             shared->skipped[t] += shared->skipped[t + width];
@@ -257,7 +257,7 @@ YPK_FUNCTION void rxc_merge_entries(const struct rxc_merge *job, unsigned block,
         if (rxc_entry_of(job, entry, &i, &j) != NULL)
             shared->sum[t] = rxc_entry_sum(job, entry, i, j, t / RXC_MERGE_COLUMNS);
     }
-    ypk_barrier();
+    ypk_block_barrier();
     YPK_EACH (t, RXC_MERGE_COLUMNS) {
         unsigned i, j;
         double *to = rxc_entry_of(job, first + t, &i, &j);
@@ -284,13 +284,13 @@ YPK_FUNCTION void rxc_add_loss(const struct rxc_loss *job, double *shared)
             shared[t] = sum;
         }
         for (unsigned width = RXC_LOSS_THREADS / 2; width > 0; width /= 2) {
-            ypk_barrier();
+            ypk_block_barrier();
             YPK_EACH (t, width)
                 shared[t] += shared[t + width];
         }
         YPK_EACH (t, 1U)
             job->all[which] = shared[t] + (job->fresh ? 0 : job->all[which]);
-        ypk_barrier();
+        ypk_block_barrier();
     }
 }
 

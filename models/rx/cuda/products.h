@@ -387,24 +387,24 @@ YPK_FUNCTION void rxc_chunk(const struct rxc_range *r, struct rxc_multiplier *ow
 {
     YPK_EACH_XOR (t, r->threads, r->turn)
         ypk_wait(t, 0);
-    ypk_barrier();
+    ypk_block_barrier();
     YPK_EACH_XOR (t, r->threads, r->turn) {
         if (chunk + 1 < chunks)
             rxc_send(r, chunk + 1, t);
         rxc_centre(r, &own[YPK_OWN(t)], chunk, NULL, t);
     }
-    ypk_barrier();
+    ypk_block_barrier();
     bool some_bad = r->any[chunk % 2] != 0;
     if (some_bad) {
         YPK_EACH_XOR (t, r->threads, r->turn)
             rxc_reload(r, chunk, t);
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH_XOR (t, r->threads, r->turn)
             rxc_search(r, chunk, t);
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH_XOR (t, r->threads, r->turn)
             rxc_centre(r, &own[YPK_OWN(t)], chunk, r->bad, t);
-        ypk_barrier();
+        ypk_block_barrier();
     }
     bool flush = chunk % RXC_FLUSH == RXC_FLUSH - 1 || chunk + 1 == chunks;
     YPK_EACH_XOR (t, r->threads, r->turn) {
@@ -427,7 +427,7 @@ YPK_FUNCTION void rxc_go_through(const struct rxc_range *r, struct rxc_multiplie
     }
     for (unsigned chunk = 0; chunk < chunks; chunk++)
         rxc_chunk(r, own, chunk, chunks);
-    ypk_barrier();
+    ypk_block_barrier();
 }
 
 YPK_FUNCTION void rxc_lay_out_range(struct rxc_range *r, const struct rxc_gram *job, unsigned block,
@@ -474,19 +474,19 @@ YPK_FUNCTION void rxc_products(const struct rxc_gram *job, unsigned block, unsig
         else if (t < r.channels)
             r.channel[t].centre = job->centre[t];
     }
-    ypk_barrier();
+    ypk_block_barrier();
     for (bool again = false;; again = true) {
         rxc_go_through(&r, own);
         if (weighted || again)
             break;
         YPK_EACH_XOR (t, threads, r.turn)
             rxc_judge_centre(&r, t);
-        ypk_barrier();
+        ypk_block_barrier();
         if (r.any[2] == 0)
             break;
         YPK_EACH_XOR (t, threads, r.turn)
             rxc_move_centre(&r, t);
-        ypk_barrier();
+        ypk_block_barrier();
     }
     YPK_EACH_XOR (t, threads, r.turn)
         rxc_write_range(&r, job, block, t);

@@ -228,7 +228,7 @@ YPK_FUNCTION void rxc_judge(const float *scalars, float weight, float score, boo
 YPK_FUNCTION void rxc_sum_pixels(double *sums, double *to, unsigned *kept)
 {
     for (unsigned width = RXC_PIXELS / 2; width > 0; width /= 2) {
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, width)
             for (unsigned i = 0; i < 4; i++)
                 sums[4 * t + i] += sums[4 * (t + width) + i];
@@ -289,7 +289,7 @@ YPK_FUNCTION void rxc_quadratics(const struct rxc_quadratic *job, unsigned block
     at.slices = at.z + rxc_quadratic_pixels(job->channels);
     YPK_EACH (t, RXC_QUADRATIC_THREADS)
         rxc_fill(job, &at, block, t);
-    ypk_barrier();
+    ypk_block_barrier();
     YPK_WARPS (w, RXC_QUADRATIC_WARPS) {
         YPK_LANES (l)
             for (unsigned q = 0; q < RXC_LANE_PIXELS; q++)
@@ -299,7 +299,7 @@ YPK_FUNCTION void rxc_quadratics(const struct rxc_quadratic *job, unsigned block
             for (unsigned q = 0; q < RXC_LANE_PIXELS; q++)
                 rxc_part(&at, w)[RXC_LANE_PIXELS * l + q] = own[YPK_OWN(l)].score[q];
     }
-    ypk_barrier();
+    ypk_block_barrier();
     double *sums = (double *)(void *)shared;
     YPK_EACH (t, RXC_QUADRATIC_THREADS)
         rxc_finish_pixel(job, &at, block, outcome, sums, t);

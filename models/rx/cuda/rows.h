@@ -35,14 +35,14 @@ YPK_FUNCTION void rxc_gather_rows(const struct rxc_gather *job, unsigned block, 
     size_t first = (size_t)block * RXC_GATHERED;
     YPK_EACH (t, RXC_GATHERED)
         invalid[t] = 0;
-    ypk_barrier();
+    ypk_block_barrier();
     YPK_EACH (t, RXC_ROW_THREADS) {
         size_t pixel = first + t / 32;
         for (unsigned c = t % 32; pixel < job->pixels && c < job->channels; c += 32)
             if (!ypk_finite(job->x[pixel * job->stride + c]))
                 ypk_set_flag(&invalid[t / 32]);
     }
-    ypk_barrier();
+    ypk_block_barrier();
     YPK_EACH (t, RXC_ROW_THREADS) {
         size_t pixel = first + t / 32;
         if (pixel < job->pixels) {
@@ -161,10 +161,10 @@ YPK_FUNCTION void rxc_linear_rows(const struct rxc_linear *job, unsigned block, 
     for (unsigned input = 0; input < job->inputs; input += RXC_DEEP) {
         YPK_EACH (t, RXC_ROW_THREADS)
             rxc_linear_load(job, pixel, output, input, shared, t);
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, RXC_ROW_THREADS)
             rxc_linear_multiply(shared, &own[YPK_OWN(t)], t);
-        ypk_barrier();
+        ypk_block_barrier();
     }
     YPK_EACH (t, RXC_ROW_THREADS)
         rxc_linear_write(job, pixel, output, &own[YPK_OWN(t)], t);
@@ -224,7 +224,7 @@ YPK_FUNCTION void rxc_dots_rows(const struct rxc_dots *job, unsigned block,
     if (job->a != NULL) {
         YPK_EACH (t, RXC_ROW_THREADS)
             rxc_dots_part(job, first, shared, t);
-        ypk_barrier();
+        ypk_block_barrier();
     }
     YPK_EACH (t, RXC_PIXELS)
         rxc_dots_pixel(job, first, shared, t);
@@ -275,7 +275,7 @@ YPK_FUNCTION void rxc_columns_rows(const struct rxc_columns *job, unsigned block
         shared->sum[t] = sum;
         shared->product[t] = product;
     }
-    ypk_barrier();
+    ypk_block_barrier();
     YPK_EACH (t, RXC_COLUMNS) {
         unsigned c = wide * RXC_COLUMNS + t;
         double *to = job->parts + (size_t)block * 2 * job->width + c, sum = 0, product = 0;
@@ -342,10 +342,10 @@ YPK_FUNCTION void rxc_cross_rows(const struct rxc_cross *job, unsigned block, un
             rxc_cross_load(job->a, job->rows, row, pixel, end, shared->a, t);
             rxc_cross_load(job->b, job->columns, column, pixel, end, shared->b, t);
         }
-        ypk_barrier();
+        ypk_block_barrier();
         YPK_EACH (t, RXC_ROW_THREADS)
             rxc_cross_multiply(shared, &own[YPK_OWN(t)], t);
-        ypk_barrier();
+        ypk_block_barrier();
     }
     YPK_EACH (t, RXC_ROW_THREADS) {
         float *to = job->parts + (size_t)block * job->rows * job->columns;
