@@ -22,6 +22,7 @@ ARROWS = {
     "device": ["base", "device/cuda/cuda_plugin.h"],
     "device/cuda": ["device", "base"],
     "ranks": ["base"],
+    "ranks/nccl": ["ranks", "device/backend.h", "device/cuda/frame.h", "base"],
     "harness/vocabulary": ["device", "base"],
     "harness/message": VOCABULARY,
     "harness/stack": VOCABULARY,

@@ -14,6 +14,7 @@ struct ypk_communicator {
     void *state;
     struct ypk_place place;
     uint64_t calls;
+    double limit;          /* seconds */
     enum yp_status broken; /* YP_OK: it is not */
     char *why;
 };
@@ -41,6 +42,7 @@ enum yp_status ypk_join(struct ypk_communicator **out, const struct ypk_place *p
         free(c);
         return status;
     }
+    c->limit = seconds;
     *out = c;
     return YP_OK;
 }
@@ -88,8 +90,15 @@ void *ypk_native(const struct ypk_communicator *c)
 
 void ypk_set_limit(struct ypk_communicator *c, double seconds)
 {
-    if (!alone(c) && seconds > 0)
-        c->engine->set_limit(c->state, seconds);
+    if (alone(c) || !(seconds > 0))
+        return;
+    c->limit = seconds;
+    c->engine->set_limit(c->state, seconds);
+}
+
+double ypk_limit(const struct ypk_communicator *c)
+{
+    return c == NULL ? 0 : c->limit;
 }
 
 /* Keeps the first error; gives it again later. */
@@ -112,6 +121,12 @@ static ypk_watch *watch; /* of this process */
 void ypk_set_watch(ypk_watch *wanted)
 {
     watch = wanted;
+}
+
+void ypk_tell_watch(const struct ypk_call *call)
+{
+    if (watch != NULL)
+        watch(call, -1, -1);
 }
 
 static enum yp_status collective(struct ypk_communicator *c, struct ypk_call call)

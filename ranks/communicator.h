@@ -56,6 +56,8 @@ void *ypk_native(const struct ypk_communicator *c);
 
 /* Seconds that later calls wait for another rank. */
 void ypk_set_limit(struct ypk_communicator *c, double seconds);
+/* The limit; of one rank and of NULL 0. */
+double ypk_limit(const struct ypk_communicator *c);
 
 enum yp_status ypk_barrier(struct ypk_communicator *c);
 

@@ -12,6 +12,7 @@ enum ypk_kind {
     YPK_ALL_GATHER,
     YPK_ALL_REDUCE,
     YPK_REDUCE_SCATTER,
+    YPK_MESSAGES, /* of devices alone, several at once */
 };
 
 /* One collective operation, as all ranks must call it. */
@@ -24,6 +25,7 @@ struct ypk_call {
     enum ypk_op op;
     const void *in; /* a barrier has none; a reduce-scatter: size times `bytes` */
     void *out;      /* broadcast and all-reduce: the same memory as `in` */
+    bool devices;   /* on their memory (ranks/nccl): no engine's, and numbered by itself */
 };
 
 struct ypk_engine {
@@ -48,7 +50,11 @@ extern const struct ypk_engine ypk_socket_engine;
 /* Of the library yieldpoint-mpi: NULL where the program is not linked to it. */
 extern const struct ypk_engine ypk_mpi_engine __attribute__((weak, visibility("default")));
 
-/* "all-reduce of 64 bytes (call 7)". Static memory of the thread. */
+/* What the watch of communicator.h is told of calls that are no engine's; NULL: it is over. */
+void ypk_tell_watch(const struct ypk_call *call);
+
+/* "all-reduce of 64 bytes (call 7)", of devices "(call 7 of the devices)". Static memory of the
+ * thread. */
 const char *ypk_call_text(const struct ypk_call *call);
 
 /* to[i] = a[i] op b[i], in this order. `to` may be `a` or `b`. */

@@ -79,7 +79,8 @@ static void look(struct ypi_member *m, double now)
     if (!m->report.is_reaped && is_gone(&m->report.place))
         m->vanished = m->vanished > 0 ? m->vanished : now;
     const struct ypi_standing *s = m->standing;
-    const uint64_t waits = s->in_call == YPI_IN_COLLECTIVE ? 2 * s->call.number + 1
+    const uint64_t of_devices = s->call.devices ? UINT64_C(1) << 63 : 0;
+    const uint64_t waits = s->in_call == YPI_IN_COLLECTIVE ? (2 * s->call.number + 1) | of_devices
                            : s->in_call == YPI_IN_EXCHANGE ? 2 * s->exchanges + 2
                                                            : 0;
     if (waits != m->waits_in || waits == 0)

@@ -53,7 +53,7 @@ void ypi_standing_unmap(struct ypi_standing *standing)
 static void call_text(const struct ypi_standing *now, char out[160])
 {
     out[0] = '\0';
-    if (now->in_call == YPI_IN_COLLECTIVE && now->call.kind <= YPK_REDUCE_SCATTER)
+    if (now->in_call == YPI_IN_COLLECTIVE && now->call.kind <= YPK_MESSAGES)
         snprintf(out, 160, "in %s ", ypk_call_text(&now->call));
     else if (now->in_call == YPI_IN_EXCHANGE && now->to >= 0)
         snprintf(out, 160, "in a message to rank %d ", now->to);

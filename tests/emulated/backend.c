@@ -27,6 +27,12 @@ static const char *name(const struct yp_device *device)
     return "emulated:0";
 }
 
+static const char *place(const struct yp_device *device)
+{
+    (void)device;
+    return emulated.place != NULL ? emulated.place : "";
+}
+
 /* -- memory ---------------------------------------------------------------------------------- */
 
 static void *allocate(struct yp_device *device, size_t bytes)
@@ -194,7 +200,8 @@ const struct ypi_backend emulated_backend = {.kind = YP_DEVICE,
                                              .event_destroy = event_destroy,
                                              .event_record = event_record,
                                              .event_synchronize = event_synchronize,
-                                             .copy = copy};
+                                             .copy = copy,
+                                             .place = place};
 
 struct yp_device *emulated_device(void)
 {

@@ -59,6 +59,7 @@ struct emulated_block {
 struct emulated {
     enum emulated_order order;
     bool unprotected; /* memory of blocks that are taken from now on is anybody's */
+    const char *place; /* on the bus; NULL: not known */
     bool copies_fail; /* yp_device_copy() comes to YP_DEVICE_FAULT */
     struct ypk_settings kernels;
     struct emulated_stream streams[EMULATED_STREAMS]; /* the first is the default one */
