@@ -181,6 +181,17 @@ static void open_account(struct yp_device *device, uint64_t limit)
     yp_device_set_limit(device, limit);
 }
 
+/* Of several ranks one refuses: their requests are numbered in turn, the first of each rank, then
+ * the second ones. */
+static uint64_t refused_here(const struct ypi_job *job)
+{
+    const uint64_t ranks = (uint64_t)job->ranks;
+    const uint64_t before = job->fail_allocation - 1; /* of all ranks */
+    if (job->fail_allocation == 0 || job->ranks < 2)
+        return job->fail_allocation;
+    return job->rank >= 0 && before % ranks == (uint64_t)job->rank ? before / ranks + 1 : 0;
+}
+
 static bool begin(struct yp_case *t)
 {
     reset_signals();
@@ -212,7 +223,7 @@ static bool begin(struct yp_case *t)
     t->child->modes = ypi_modes_read();
     ypi_tree_open(t);
     ypi_resident_begin(&t->child->resident);
-    ypi_fail_any_allocation(job->fail_allocation);
+    ypi_fail_any_allocation(refused_here(job));
     if (t->child->device != yp_device_cpu())
         t->child->series = ypi_series_open(t->child->device);
     /* Here, so that descriptors which the profiler opens and closes are its own affair. */

@@ -333,8 +333,18 @@ static bool may_leak(const struct ypi_job *job)
     return false;
 }
 
-/* Where no budget is on it, each rank that leaked is named, and the runner has nothing to judge. A
- * rank that failed or skipped may have left before it freed. */
+/* A rank that failed or skipped may have left before it freed. Where that is what is tried out, one
+ * may have done so that missed another. */
+static bool is_to_have_freed(const struct ypi_job *job, const struct ypi_member *m)
+{
+    bool missed = false;
+    for (int i = 0; i < m->result.failure_count; i++)
+        missed = missed || m->result.failures[i].cause == YPI_CAUSE_RANKS;
+    return !m->report.skipped && (m->result.failure_count == 0 ||
+                                  (job->fail_allocation > 0 && !missed && ypi_member_is_whole(m)));
+}
+
+/* Where no budget is on it, each rank that leaked is named, and the runner has nothing to judge. */
 static void name_leaks(const struct yp_case *t, const struct ypi_members *members,
                        struct ypi_memory *all)
 {
@@ -344,8 +354,8 @@ static void name_leaks(const struct yp_case *t, const struct ypi_members *member
         const struct ypi_member *m = &members->of[i];
         const struct ypi_memory *memory = &m->result.memory;
         char bytes[YPI_FIGURE_MAX];
-        if (!m->result.has_memory || memory->leaked_bytes == 0 || m->result.failure_count > 0 ||
-            m->report.skipped)
+        if (!m->result.has_memory || memory->leaked_bytes == 0 ||
+            !is_to_have_freed(ypi_child_job(t), m))
             continue;
         ypi_format_bytes(bytes, (double)memory->leaked_bytes);
         ypi_child_fail(t, YPI_CAUSE_LEAK, NULL, 0,

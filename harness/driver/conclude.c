@@ -7,6 +7,7 @@
 #include "harness/driver/sweep.h"
 #include "harness/run/ending.h"
 #include "harness/stack/symbols.h"
+#include "harness/vocabulary/case.h"
 
 /* The last word on an item, from all of its processes. */
 static void conclude(struct ypi_runner *run, struct ypi_item *item)
@@ -40,6 +41,13 @@ static void again(struct ypi_runner *run, struct ypi_item *item)
     run->again++;
 }
 
+/* Requests that can be refused. Of several ranks it is known how many the one with most of them
+ * makes; they are numbered in turn. */
+static uint64_t requests(const struct ypi_result *whole)
+{
+    return ypi_allocations(&whole->memory) * (uint64_t)ypi_ranks(whole->c);
+}
+
 /* After the process that has the whole memory, one for each of its allocations. */
 static void finish_failing(struct ypi_runner *run, struct ypi_item *item, struct ypi_result *r)
 {
@@ -55,7 +63,7 @@ static void finish_failing(struct ypi_runner *run, struct ypi_item *item, struct
     const struct ypi_result *whole = &item->results[0];
     bool sound =
         whole->ended && !whole->skipped && (item->attempt > 0 || whole->failure_count == 0);
-    if (sound && (uint64_t)item->attempt < ypi_allocations(&whole->memory) && !run->stopped)
+    if (sound && (uint64_t)item->attempt < requests(whole) && !run->stopped)
         again(run, item);
     else
         conclude(run, item);
@@ -185,8 +193,7 @@ void ypi_finish_pending(struct ypi_runner *run)
             continue;
         if (run->o->fail_each && !item->c.test->fixture)
             ypi_result_note(item->results, "stopped after %d of %llu allocations were refused",
-                            item->attempt - 1,
-                            (unsigned long long)ypi_allocations(&item->results->memory));
+                            item->attempt - 1, (unsigned long long)requests(item->results));
         conclude(run, item);
     }
 }

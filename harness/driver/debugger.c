@@ -59,10 +59,27 @@ static int brought(const struct ypi_collection *c, int selected)
     return count;
 }
 
+/* A debugger has one process: the others would wait for it. */
+static bool has_ranks(const struct ypi_collection *c, int selected)
+{
+    for (int i = 0; i < selected; i++) {
+        if (c->cases[i]->needed || ypi_ranks(c->cases[i]) < 2)
+            continue;
+        fprintf(stderr,
+                "error: --gdb takes a case of one process, and %s has %d: attach to one of them "
+                "(gdb -p PID)\n",
+                c->cases[i]->id, ypi_ranks(c->cases[i]));
+        return true;
+    }
+    return false;
+}
+
 enum ypi_exit ypi_debug(const struct ypi_collection *c, int selected, char **argv)
 {
     if (selected - brought(c, selected) != 1)
         return refuse_selection(c, selected);
+    if (has_ranks(c, selected))
+        return YPI_EXIT_USAGE;
     char **words = words_of(argv);
     if (words == NULL) {
         fputs("error: --gdb belongs on the command line, not into YIELDPOINT_OPTIONS or "

@@ -29,7 +29,7 @@ struct ypi_job {
     double slowdown;             /* factor on every timed sample; 1: none */
     bool instructions;           /* count them by Callgrind */
     bool audit;                  /* count the device's work by CUPTI */
-    uint64_t fail_allocation;    /* the request to refuse; 0: none */
+    uint64_t fail_allocation;    /* the request to refuse, of all ranks; 0: none */
     uint64_t watched_allocation; /* of the heap: its stack is asked for; 0: none */
     bool untimed;                /* measured bodies run, and nothing is timed */
     bool once;                   /* each body runs once: how it fails is what matters */

@@ -52,6 +52,19 @@ def check_without_launcher(tap, program):
             tap.check(reason in (cases["sums[ranks=2]"]["reason"] or ""), "with the reason", cases)
 
 
+def check_options(tap, program):
+    """What is done to one process alone is not done to several, and they say so."""
+    for option, reason in (("--audit", "--audit counts the work of one process, not of several ranks"),
+                           ("--instructions", "Callgrind counts the instructions of one process, not of several ranks"),
+                           ("--turns=/nowhere", "several ranks take no turns (--turns)")):
+        cases, _, done, _ = stored(program, "-k", "sums and ranks=2", option)
+        tap.equal((done.code, cases["sums[ranks=2]"]["outcome"], cases["sums[ranks=2]"]["reason"]), (0, "skipped", reason),
+                  f"{option} skips them")
+    done = run(program, "--gdb", "-k", "sums and ranks=2")
+    tap.check(done.code == 4 and "--gdb takes a case of one process, and ranks.c::sums[ranks=2] has 2" in done.err,
+              "--gdb refuses them", done)
+
+
 def fake(folder, name, text):
     path = os.path.join(folder, name)
     with open(path, "w", encoding="utf-8") as file:
@@ -204,6 +217,28 @@ def check_runner(tap, program, launcher):
                 started.end()
 
 
+def check_refused(tap, program):
+    """Each request of each rank is refused in turn: the other ranks do not wait for ever, and the rank is named."""
+    _, values, done, _ = stored(program, "--fail-allocation=each", "-k", "refused")
+    sound = [v["value"] for name in ("allocations refused", "ended with a failure") for v in values
+             if v["case_id"] == "ranks.c::refused_sound[ranks=3]" and v["name"] == name]
+    tap.check(sound == [7, 7] and "3 failed, 1 passed" in done.out, "--fail-allocation=each refuses each request of each rank", done)
+    for name, messages in (
+            ("crashes", ["3 refused (--fail-allocation=3: request 2 of rank 0): rank 0: crashed in the body: SIGSEGV",
+                         "4 refused (--fail-allocation=4: request 2 of rank 1): rank 1: crashed in the body: SIGSEGV"]),
+            ("loses", ["3 refused (--fail-allocation=3: request 2 of rank 0): rank 0: leaked 64 B of accounted memory",
+                       "4 refused (--fail-allocation=4: request 2 of rank 1): rank 1: leaked 64 B of accounted memory"]),
+            ("goes_silently", ["1 refused (--fail-allocation=1: request 1 of rank 0): rank 1: yp_barrier: ranks: rank 0 of 2 has left",
+                               "2 refused (--fail-allocation=2: request 1 of rank 1): rank 0: yp_barrier: ranks: rank 1 of 2 has left"])):
+        section = done.out.split(f"_ ranks.c::refused_{name}[ranks=2] _", 1)[-1].split("reproduce:")[0]
+        found = re.findall(r"^  with allocation (.*)$", section, re.M)
+        tap.check(len(found) == len(messages) and all(f.startswith(m) for m, f in zip(messages, found)),
+                  f"{name}: the rank and its request are named", section)
+    cases, _, _, _ = stored(program, "--fail-allocation=4", "-k", "refused_crashes")
+    tap.check(cases["refused_crashes[ranks=2]"]["failures"][0]["message"].startswith("rank 1: crashed in the body"),
+              "--fail-allocation=4 refuses the same again", cases)
+
+
 def check_mpi(tap, program):
     cases, values, _, _ = stored(program)
     sums = [v["value"] for n in (1, 2, 3) for v in values
@@ -251,12 +286,13 @@ def main(program, example, page, *more):
     mpi = [path for path in more if path != "sanitized"]
     check_list(tap, program)
     check_without_launcher(tap, program)
+    check_options(tap, program)
     check_wrong_launcher(tap, program)
     launchers = [path for path in map(shutil.which, ("mpirun.openmpi", "mpirun.mpich")) if path]
     launchers = launchers or [path for path in [shutil.which("mpirun")] if path]
     for launcher in launchers:
         before = set(os.listdir("/dev/shm"))
-        cases, values, _, left = stored(program, "--launcher", launcher, "--output-limit=100000", "-k", "not stays")
+        cases, values, _, left = stored(program, "--launcher", launcher, "--output-limit=100000", "-k", "not stays and not refused")
         tap.equal(left, [], "no file is left")
         check_good(tap, cases, values)
         check_bad(tap, cases, sanitized)
@@ -265,6 +301,7 @@ def main(program, example, page, *more):
         new = [n for n in set(os.listdir("/dev/shm")) - before if n.startswith(("yieldpoint-", "vader"))]
         tap.check(not [n for n in new if "yieldpoint" in n and not os.listdir(f"/dev/shm/{n}")], "no directory is left", new)
     if launchers:
+        check_refused(tap, program)
         check_page(tap, example, page)
     else:
         tap.skip("cases of several ranks run", "no mpirun in PATH (Debian packages openmpi-bin, mpich)")

@@ -162,3 +162,44 @@ YP_TEST(good, measures, .ranks = "1 2")
         yp_phase (t, "sleep")
             usleep(is(t, 1) ? 10000 : 100);
 }
+
+/* Each rank has two requests, and the last of them a third. */
+YP_TEST(good, refused_sound, .ranks = "3")
+{
+    yp_alloc(t, 4096);
+    yp_barrier(t);
+    yp_alloc(t, 4096);
+    yp_barrier(t);
+    if (is(t, 2))
+        yp_alloc(t, 4096);
+}
+
+YP_TEST(bad, refused_crashes, .ranks = "2")
+{
+    char *first = yp_device_alloc(yp_device(t), 64);
+    yp_barrier(t);
+    char *second = yp_device_alloc(yp_device(t), 64);
+    if (first != NULL)
+        second[0] = 1;
+    yp_device_free(yp_device(t), first);
+    yp_device_free(yp_device(t), second);
+}
+
+YP_TEST(bad, refused_loses, .ranks = "2")
+{
+    void *first = yp_device_alloc(yp_device(t), 64);
+    void *second = first != NULL ? yp_device_alloc(yp_device(t), 4096) : NULL;
+    yp_require(t, second != NULL, "no memory");
+    yp_device_free(yp_device(t), first);
+    yp_device_free(yp_device(t), second);
+}
+
+/* The other one waits for it. */
+YP_TEST(bad, refused_goes_silently, .ranks = "2")
+{
+    void *memory = yp_device_alloc(yp_device(t), 64);
+    if (memory == NULL)
+        return;
+    yp_device_free(yp_device(t), memory);
+    yp_barrier(t);
+}
