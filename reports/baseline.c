@@ -3,6 +3,7 @@
 
 #include "base/options/arguments.h"
 #include "base/options/project.h"
+#include "base/text/figures.h"
 #include "base/text/output.h"
 #include "base/text/text.h"
 #include "harness/baseline/baseline.h"
@@ -103,8 +104,11 @@ static void print_entry(const struct ypi_baseline_entry *e)
     printf("  %s%s: %s", b->of == YPI_BASELINE_EXACT ? "exact " : "", b->name, text);
     if (b->of == YPI_BASELINE_EXACT && b->seed != 0)
         printf(", seed %llu", (unsigned long long)b->seed);
-    if (b->of != YPI_BASELINE_EXACT)
-        printf(", deviation %.2g %%", 100 * b->deviation);
+    if (b->of != YPI_BASELINE_EXACT) {
+        char deviation[YPI_FIGURE_MAX];
+        ypi_format_percent(deviation, b->deviation, 2);
+        printf(", deviation %s", deviation);
+    }
     printf("; %s\n", e->machine);
     free(text);
 }

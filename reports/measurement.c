@@ -44,8 +44,11 @@ static void print_spread(const cJSON *m)
     double variation = ypi_real(m, "sd") / ypi_real(m, "mean");
     printf("    mean %s, standard deviation %s", ypi_seconds_of(m, "mean"),
            ypi_seconds_of(m, "sd"));
-    if (variation > 0)
-        printf(" (CV %.2g %%)", 100 * variation);
+    if (variation > 0) {
+        char percent[YPI_FIGURE_MAX];
+        ypi_format_percent(percent, variation, 2);
+        printf(" (CV %s)", percent);
+    }
     printf(", from %s to %s\n", ypi_seconds_of(m, "min"), ypi_seconds_of(m, "max"));
 }
 

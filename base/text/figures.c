@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -71,6 +72,21 @@ void ypi_format_value(char out[YPI_FIGURE_MAX], double value, const char *unit)
 {
     if (!odd(out, value, unit))
         snprintf(out, YPI_FIGURE_MAX, "%.6g%s%.90s", value, *unit ? " " : "", unit);
+}
+
+/* Beyond it a figure has an exponent: nobody reads so many zeros. */
+#define WHOLE_MAX 1e9
+
+void ypi_format_percent(char out[YPI_FIGURE_MAX], double part, int digits)
+{
+    const double percent = 100 * part;
+    char rounded[YPI_FIGURE_MAX];
+    if (odd(out, percent, "%"))
+        return;
+    snprintf(rounded, sizeof rounded, "%.*g", digits, percent);
+    if (strchr(rounded, 'e') != NULL && fabs(percent) >= 1 && fabs(percent) < WHOLE_MAX)
+        snprintf(rounded, sizeof rounded, "%.0f", strtod(rounded, NULL));
+    snprintf(out, YPI_FIGURE_MAX, "%.100s %%", rounded);
 }
 
 void ypi_format_time(char out[32], double since_1970)

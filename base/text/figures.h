@@ -11,5 +11,7 @@ void ypi_format_bytes(char out[YPI_FIGURE_MAX], double bytes);
 void ypi_format_rate(char out[YPI_FIGURE_MAX], double rate, const char *unit);
 /* A plain figure with its unit, if it has one. */
 void ypi_format_value(char out[YPI_FIGURE_MAX], double value, const char *unit);
+/* 2.5 %, 3810 %: a part of one with so many digits (1 to 15), without an exponent; n/a for NaN. */
+void ypi_format_percent(char out[YPI_FIGURE_MAX], double part, int digits);
 /* Year-month-day and time of the local clock; "" for NaN. */
 void ypi_format_time(char out[32], double since_1970);

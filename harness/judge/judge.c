@@ -34,6 +34,23 @@ static bool outlasts_turns(const struct ypi_measured *m)
     return m->estimate.median * (double)m->batch > TURN_SECONDS;
 }
 
+/* Others slow down what runs by sharing its caches, memory and cores: at most so many times. */
+#define MAX_CONTENDED 4
+
+/* Whether the processor time that the work itself used is too long for the budget. Others can take
+ * processors away, which adds none to it. Work of several threads or ranks may use processors while
+ * it waits for a part of it that has none. */
+static bool is_slow_by_itself(const struct ypi_result *r, const struct ypi_verdict *v,
+                              const struct ypi_measured *m)
+{
+    const struct ypi_budget_kind *k = ypi_budget_kind(v->budget->kind);
+    const double limit = v->budget->limit;
+    const double own = m->cpu_estimate.count > 0 ? m->cpu_estimate.low : 0;
+    const double allowed = k->at_least ? m->estimate.median * v->measured / limit : limit;
+    return m->threads == 1 && ypi_ranks(r->c) == 1 && !ypi_on_accelerator(r->c) && !k->relative &&
+           own > MAX_CONTENDED * ypi_noise_stretch(&m->noise) * allowed;
+}
+
 /* Too fast for any processor, however busy the machine was that its ceiling was probed on. */
 static bool is_too_fast(const struct ypi_verdict *v, const struct ypi_measured *m)
 {
@@ -52,7 +69,7 @@ static void excuse_crowded(const struct ypi_result *r, struct ypi_verdict *v)
         const struct ypi_measured *m = &r->measured[i];
         if (strcmp(m->name, v->budget->name) == 0 && ypi_noise_crowded(&m->noise, m->threads) &&
             !(beyond_crowding(v, ypi_noise_stretch(&m->noise)) && outlasts_turns(m)) &&
-            !is_too_fast(v, m))
+            !is_slow_by_itself(r, v, m) && !is_too_fast(v, m))
             v->met = YPI_UNDECIDED;
     }
     /* Of a relation; an exponent or an order is no multiple of its limit. */
@@ -212,9 +229,12 @@ static void fail_verdict(struct ypi_result *r, const struct ypi_verdict *v)
         ypi_text_add(&message, " [%s, %s]", low, high);
     if (is_impossible(r, v->budget))
         ypi_text_add(&message, ", more than there is: the declared work was not done");
-    else if (isfinite(v->distance))
-        ypi_text_add(&message, ", %.3g %% %s the limit", fabs(v->distance) * 100,
+    else if (isfinite(v->distance)) {
+        char percent[YPI_FIGURE_MAX];
+        ypi_format_percent(percent, fabs(v->distance), 3);
+        ypi_text_add(&message, ", %s %s the limit", percent,
                      (v->measured > v->budget->limit) ? "above" : "below");
+    }
     if (v->asked > 0)
         ypi_text_add(&message, "; %d of %d fresh %s say so too", v->confirmed, v->asked,
                      ypi_is_relation(r->c) ? "rounds" : "processes");

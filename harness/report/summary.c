@@ -155,6 +155,7 @@ static void print_repeats(void *arg, const struct ypi_repeat *repeats, size_t co
     char median[YPI_FIGURE_MAX];
     char low[YPI_FIGURE_MAX];
     char high[YPI_FIGURE_MAX];
+    char deviation[YPI_FIGURE_MAX];
     double *seconds = ypi_calloc(count, sizeof *seconds);
     for (size_t i = 0; i < count; i++)
         seconds[i] = repeats[i].seconds;
@@ -167,8 +168,9 @@ static void print_repeats(void *arg, const struct ypi_repeat *repeats, size_t co
     ypi_format_seconds(median, e.median);
     ypi_format_seconds(low, e.low);
     ypi_format_seconds(high, e.high);
-    fprintf(told->screen->out, "%s '%s': %s [%s, %s] of %zu, sd %.2g %%\n", repeats[0].id,
-            repeats[0].name, median, low, high, count, 100 * e.sd / e.mean);
+    ypi_format_percent(deviation, e.sd / e.mean, 2);
+    fprintf(told->screen->out, "%s '%s': %s [%s, %s] of %zu, sd %s\n", repeats[0].id,
+            repeats[0].name, median, low, high, count, deviation);
 }
 
 void ypi_summary_repeats(struct ypi_summary *s, const struct ypi_screen *screen)

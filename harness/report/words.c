@@ -110,7 +110,9 @@ void ypi_headline(char out[YPI_HEADLINE_MAX], const struct ypi_result *r)
     char rate[YPI_FIGURE_MAX];
     figure(rate, m);
     double half = (m->estimate.high - m->estimate.low) / 2 / m->estimate.median;
-    snprintf(out, YPI_HEADLINE_MAX, "%s %s +-%.2g %%", m->name, rate, half * 100);
+    char percent[YPI_FIGURE_MAX];
+    ypi_format_percent(percent, half, 2);
+    snprintf(out, YPI_HEADLINE_MAX, "%s %s +-%.32s", m->name, rate, percent);
     add_traffic_and_share(out, r, m);
 }
 
@@ -165,8 +167,11 @@ static void print_verdict(FILE *out, const struct ypi_result *r, const struct yp
         ypi_budget_figure(high, v->budget, v->high, unit);
         fprintf(out, " [%s, %s]", low, high);
     }
-    if (isfinite(v->distance))
-        fprintf(out, " (%+.3g %%)", v->distance * 100);
+    if (isfinite(v->distance)) {
+        char percent[YPI_FIGURE_MAX];
+        ypi_format_percent(percent, v->distance, 3);
+        fprintf(out, " (%s%s)", signbit(v->distance) ? "" : "+", percent);
+    }
     if ((v->budget->kind == YP_BUDGET_MAX_RESIDENT ||
          v->budget->kind == YP_BUDGET_MAX_RESIDENT_TREE) &&
         r->memory.resident_files > 0) {

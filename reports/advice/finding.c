@@ -195,6 +195,6 @@ const char *ypi_say_bytes(double bytes)
 const char *ypi_say_percent(double share)
 {
     char *out = new_said();
-    snprintf(out, SAID_MAX, "%.3g %%", 100 * share);
+    ypi_format_percent(out, share, 3);
     return out;
 }

@@ -41,7 +41,7 @@ static void format_part(char out[YPI_FIGURE_MAX], double part, double of)
     else if (!(part > 0))
         snprintf(out, YPI_FIGURE_MAX, "0 %%");
     else
-        snprintf(out, YPI_FIGURE_MAX, "%.2g %%", 100 * part / fabs(of));
+        ypi_format_percent(out, part / fabs(of), 2);
 }
 
 static void format_factor(char out[YPI_FIGURE_MAX], double factor, const char *unit)

@@ -202,7 +202,7 @@ static void add_measurement(struct ypi_page *page, struct ypi_text *out,
     static const char *const estimate[] = {"median", "low", "high"};
     static const char *const spread[] = {"min", "max", "mean", "sd"};
     static const char *const quantiles[] = {"p90", "p99", "p999"};
-    char cv[32] = "";
+    char cv[YPI_FIGURE_MAX] = "";
     double variation = ypi_real(m, "sd") / ypi_real(m, "mean");
     ypi_page_open(out, '{');
     if (*ypi_text_of(m, "name")) {
@@ -213,7 +213,7 @@ static void add_measurement(struct ypi_page *page, struct ypi_text *out,
         add_figures(out, "e", m, estimate, 3);
         add_figures(out, "d", m, spread, 4);
         if (variation > 0)
-            snprintf(cv, sizeof cv, "%.3g %%", 100 * variation);
+            ypi_format_percent(cv, variation, 3);
         add_text(out, "v", cv);
         if (!isnan(ypi_real(m, "p90")))
             add_figures(out, "q", m, quantiles, isnan(ypi_real(m, "p999")) ? 2 : 3);

@@ -47,7 +47,9 @@ static void percentile(struct ypi_verdict *v, const struct ypi_measured *m)
 
 static void format_worse(char out[128], double value)
 {
-    snprintf(out, 128, "%.3g %% %s", 100 * fabs(value), value < 0 ? "better" : "worse");
+    char percent[YPI_FIGURE_MAX];
+    ypi_format_percent(percent, fabs(value), 3);
+    snprintf(out, 128, "%.100s %s", percent, value < 0 ? "better" : "worse");
 }
 
 /* A machine in its slower state is that much slower, and a little more. */

@@ -41,7 +41,8 @@ static bool needed(const struct ypi_point *points, size_t count, double limit,
     ypi_slot(f, "needed", "%g", points[at].x);
     ypi_slot(f, "without", "%g", points[0].x);
     ypi_slot(f, "times", "%.3g", cold->first / cold->later);
-    ypi_slot(f, "mean", "%+.3g %%", 100 * (cold->mean / warm->mean - 1));
+    const double more = cold->mean / warm->mean - 1;
+    ypi_slot(f, "mean", "%s%s", more < 0 ? "" : "+", ypi_say_percent(more));
     return true;
 }
 

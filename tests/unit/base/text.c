@@ -368,6 +368,27 @@ Test(figures, rates)
     }
 }
 
+Test(figures, percents)
+{
+    static const struct {
+        double part;
+        int digits;
+        const char *wanted;
+    } table[] = {
+        {0, 3, "0 %"},          {0.012345, 3, "1.23 %"},
+        {0.999, 2, "100 %"},    {9.99, 3, "999 %"},
+        {9.996, 3, "1000 %"},   {38.07, 3, "3810 %"},
+        {-96.46, 3, "-9650 %"}, {1234567, 2, "120000000 %"},
+        {1e12, 3, "1e+14 %"},   {1e-8, 3, "1e-06 %"},
+        {NAN, 3, "n/a"},        {-INFINITY, 3, "-inf %"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        char text[YPI_FIGURE_MAX];
+        ypi_format_percent(text, table[i].part, table[i].digits);
+        cr_expect_str_eq(text, table[i].wanted, "%.17g: %s", table[i].part, text);
+    }
+}
+
 Test(figures, values)
 {
     char text[YPI_FIGURE_MAX];

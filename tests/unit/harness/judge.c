@@ -274,6 +274,49 @@ Test(judge, a_quota_and_a_turn_explain_as_much_as_they_took)
     }
 }
 
+/* Others take processors away; they add no processor time to work of one thread. */
+Test(judge, others_do_not_explain_the_time_that_work_itself_used)
+{
+    static const struct {
+        const char *name;
+        struct yp_budget budget;
+        double seconds, cpu; /* of a sample */
+        double stolen;       /* of a second */
+        int threads;
+        enum ypi_met met;
+    } cases[] = {
+        {"65-fold", yp_max_latency("work", 1e-3), 65e-3, 40e-3, 0, 1, YPI_NOT_MET},
+        {"it slept", yp_max_latency("work", 1e-3), 65e-3, 1e-3, 0, 1, YPI_UNDECIDED},
+        {"caches are shared", yp_max_latency("work", 1e-3), 65e-3, 3.9e-3, 0, 1, YPI_UNDECIDED},
+        {"more than that", yp_max_latency("work", 1e-3), 65e-3, 4.1e-3, 0, 1, YPI_NOT_MET},
+        {"counted while stolen", yp_max_latency("work", 1e-3), 65e-3, 4.1e-3, 0.5, 1,
+         YPI_UNDECIDED},
+        {"two threads may spin", yp_max_latency("work", 1e-3), 65e-3, 40e-3, 0, 2, YPI_UNDECIDED},
+        {"a rate", yp_min_rate("work", 1000), 65e-3, 4.1e-3, 0, 1, YPI_NOT_MET},
+        {"a rate, in less", yp_min_rate("work", 1000), 65e-3, 3.9e-3, 0, 1, YPI_UNDECIDED},
+        {"the time itself", yp_max_cpu_time("work", 1e-3), 65e-3, 4.1e-3, 0, 1, YPI_NOT_MET},
+        {"the time itself, less", yp_max_cpu_time("work", 1e-3), 65e-3, 3.9e-3, 0, 1,
+         YPI_UNDECIDED},
+    };
+    double cpu[SAMPLES];
+    begin(OUTSIDE);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct ypi_noise noise = {.wall = 1,
+                                        .own = cases[i].stolen > 0 ? 0.5 : 0.8,
+                                        .others = 1.7,
+                                        .stolen = cases[i].stolen,
+                                        .processors = 2};
+        struct ypi_measured *m = results[0].measured;
+        for (int k = 0; k < SAMPLES; k++)
+            cpu[k] = cases[i].cpu;
+        m->cpu = cpu;
+        m->items = 1;
+        test.budgets[0] = cases[i].budget;
+        expect_met(cases[i].name, noise, cases[i].threads, cases[i].seconds, cases[i].met);
+        m->cpu = NULL;
+    }
+}
+
 Test(judge, one_sample_is_no_speed)
 {
     struct ypi_judging once = {.speed_judged = false, .once = true};
