@@ -80,20 +80,29 @@ static enum yp_status measure(const struct probe *p, double limit, struct ypk_fi
     return YP_OK;
 }
 
+double ypk_bus_bytes(enum ypk_probed what, double bytes, int ranks)
+{
+    const double others = (double)(ranks - 1) / ranks;
+    switch (what) {
+    case YPK_PROBE_ALL_REDUCE:
+        return 2 * others * bytes;
+    case YPK_PROBE_ALL_GATHER:
+    case YPK_PROBE_REDUCE_SCATTER:
+        return others * bytes;
+    case YPK_PROBE_EXCHANGE:
+        return bytes;
+    default:
+        return NAN;
+    }
+}
+
 static void rates(const struct probe *p, struct ypk_figure *out)
 {
-    const double ranks = ypk_size(p->c);
-    const double bytes = (double)(p->each * sizeof(float));
-    out->algorithm = out->bus = NAN;
-    if (p->what == YPK_PROBE_ALL_REDUCE) {
-        out->algorithm = bytes / out->seconds;
-        out->bus = out->algorithm * 2 * (ranks - 1) / ranks;
-    } else if (p->what == YPK_PROBE_EXCHANGE) {
-        out->algorithm = out->bus = bytes / out->seconds;
-    } else if (p->what != YPK_PROBE_BARRIER) {
-        out->algorithm = bytes * ranks / out->seconds;
-        out->bus = out->algorithm * (ranks - 1) / ranks;
-    }
+    const int ranks = ypk_size(p->c);
+    const bool parts = p->what == YPK_PROBE_ALL_GATHER || p->what == YPK_PROBE_REDUCE_SCATTER;
+    const double bytes = (double)(p->each * sizeof(float)) * (parts ? ranks : 1);
+    out->algorithm = p->what == YPK_PROBE_BARRIER ? NAN : bytes / out->seconds;
+    out->bus = ypk_bus_bytes(p->what, bytes, ranks) / out->seconds;
 }
 
 enum yp_status ypk_probe(struct ypk_communicator *c, enum ypk_probed what, size_t bytes,

@@ -23,6 +23,9 @@ struct ypk_figure {
     double algorithm, bus;
 };
 
+/* Bytes that each rank's link carries in an operation of this size; NaN for a barrier. */
+double ypk_bus_bytes(enum ypk_probed what, double bytes, int ranks);
+
 /* "all-reduce" */
 const char *ypk_probe_name(enum ypk_probed what);
 

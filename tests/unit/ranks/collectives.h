@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ranks/communicator.h"
-#include "ranks/probe.h"
+#include "ranks/link.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -195,6 +195,37 @@ static inline enum yp_status try_all(struct ypk_communicator *c)
 static inline bool near(double a, double b)
 {
     return fabs(a - b) <= 1e-12 * fabs(b);
+}
+
+/* Small and large operations over a link, and that its end gives all back. */
+static inline enum yp_status try_links(struct ypk_communicator *c, bool memory)
+{
+    static const size_t sizes[] = {1, 8, 4096, 100000, (size_t)3 << 20};
+    double last = 0;
+    for (int what = YPK_PROBE_ALL_REDUCE; what < YPK_PROBE_COUNT; what++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            const char *name = ypk_probe_name((enum ypk_probed)what);
+            struct ypk_link *link;
+            double seconds = 0;
+            double all[16];
+            YPK_TRY(ypk_link_open(&link, c, (enum ypk_probed)what, sizes[i]));
+            CHECK(ypk_link_is_memory(link) == memory, "%s of %zu bytes: by memory: %d", name,
+                  sizes[i], !memory);
+            for (int run = 0; run < 2; run++) {
+                YPK_TRY(ypk_link_run(link, 1e-3, &seconds));
+                YPK_TRY(ypk_all_gather(c, &seconds, sizeof seconds, all));
+                CHECK(all[0] == seconds && seconds > 0 && seconds < 10,
+                      "%s of %zu bytes: %g s, on rank 0 %g s", name, sizes[i], seconds, all[0]);
+            }
+            ypk_link_close(link);
+            last = seconds;
+        }
+    /* 3 MiB take longer than any processor copies them. */
+    CHECK(last > 3e-6, "3 MiB in %g s", last);
+    struct ypk_link *none;
+    CHECK(ypk_link_open(&none, c, YPK_PROBE_BARRIER, 8) == YP_INVALID && none == NULL, "a barrier");
+    CHECK(ypk_link_open(&none, NULL, YPK_PROBE_EXCHANGE, 8) == YP_INVALID, "one rank");
+    return ypk_barrier(c);
 }
 
 /* The figures of all operations, by the formulas of nccl-tests. */

@@ -56,6 +56,8 @@ static enum yp_status body(struct ypk_communicator *c, const char *mode)
     if (strcmp(mode, "all") == 0) {
         YPK_TRY(everything(c));
         YPK_TRY(parts(c));
+        if (ypk_size(c) > 1)
+            YPK_TRY(try_links(c, ypk_place_of(c).local_size == ypk_size(c)));
         return ypk_size(c) == 1 ? YP_OK : try_probes(c);
     }
     YPK_TRY(ypk_barrier(c));

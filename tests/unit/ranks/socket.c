@@ -4,6 +4,7 @@
 #include "tests/unit/ranks/processes.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -42,6 +43,62 @@ Test(socket, is_probed)
     expect_ok(&world, 3);
     world_end(&world);
     cr_expect_eq(ypk_probe(NULL, YPK_PROBE_BARRIER, 0, 1, &figure), YP_INVALID);
+}
+
+static int open_files(void)
+{
+    int count = 0;
+    for (int file = 0; file < 256; file++)
+        count += fcntl(file, F_GETFD) != -1;
+    return count;
+}
+
+static enum yp_status linked(struct ypk_communicator *c, void *memory)
+{
+    YPK_TRY(ypk_barrier(c));
+    YPK_TRY(try_messages(c, 1)); /* connections are made when they are first used */
+    const int before = open_files();
+    YPK_TRY(try_links(c, memory != NULL));
+    CHECK(!memory || open_files() == before, "%d files are open, and %d were before", open_files(),
+          before);
+    return YP_OK;
+}
+
+/* On one node ranks read each other's memory, on two they send. */
+Test(socket, is_linked)
+{
+    for (int size = 2; size <= 4; size++) {
+        struct world world = {.absent = 0};
+        world_begin(&world);
+        world_run(&world, size, linked, &world);
+        expect_ok(&world, size);
+        world_end(&world);
+    }
+    struct world nodes = {.local_size = 2, .node = {0, 0, 1}};
+    world_begin(&nodes);
+    world_run(&nodes, 3, linked, NULL);
+    expect_ok(&nodes, 3);
+    world_end(&nodes);
+}
+
+static enum yp_status lost(struct ypk_communicator *c, void *argument)
+{
+    struct ypk_link *link;
+    double seconds;
+    (void)argument;
+    YPK_TRY(ypk_link_open(&link, c, YPK_PROBE_ALL_REDUCE, 8));
+    if (ypk_rank(c) == 1)
+        _exit(0);
+    return ypk_link_run(link, 1e-3, &seconds);
+}
+
+Test(socket, a_link_notices_a_lost_rank)
+{
+    struct world world = {.absent = 0};
+    world_begin(&world);
+    world_run(&world, 2, lost, NULL);
+    expect_said(&world, 0, "rank 1 of 2");
+    world_end(&world);
 }
 
 static enum yp_status two_nodes(struct ypk_communicator *c, void *argument)
