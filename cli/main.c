@@ -158,10 +158,11 @@ static const struct command {
      "      begins with PREFIX; --error: false alarms in all of it; -v: what is too short, too",
      ypi_trend_command, false},
     {"launch",
-     "[--slurm] [--nodes N] [--shards N] [--partition P] [--gres gpu:1] [--shared]\n"
-     "      [--sbatch WORDS] [--history FILE] [--keep] SUITE [its options]",
+     "[--slurm] [--nodes N] [--nodes-per-job N] [--shards N] [--partition P] [--gres gpu:1]\n"
+     "      [--shared] [--sbatch WORDS] [--history FILE] [--keep] SUITE [its options]",
      "runs a suite on a cluster's nodes as an array of Slurm's jobs, which take equally long by\n"
      "      the history, and puts all results into the history; --nodes: 1, or so many at once;\n"
+     "      --nodes-per-job: for cases of several ranks;\n"
      "      --shards: as many jobs as nodes, or more; --shared: a node may have other jobs "
      "beside;\n"
      "      --sbatch: words for sbatch; --keep: the jobs' files stay though all went well",

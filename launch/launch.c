@@ -19,6 +19,7 @@ enum { NODES_MOST = 10000, SHARDS_MOST = 1000 };
 static const struct ypi_option options[] = {
     {"slurm", AT(FLAG, slurm)},
     {"nodes", AT(INT, nodes), .min = 1, .max = NODES_MOST},
+    {"nodes-per-job", AT(INT, nodes_per_job), .min = 1, .max = NODES_MOST},
     {"shards", AT(INT, shards), .min = 1, .max = SHARDS_MOST},
     {"partition", AT(WORD, partition)},
     {"gres", AT(WORD, gres)},
@@ -75,7 +76,7 @@ static const char *unfit(const char *word)
 static bool read_request(struct ypi_launch_request *r, int argc, char **argv)
 {
     const int suite = place_of_suite(argc, argv);
-    *r = (struct ypi_launch_request){.nodes = 1};
+    *r = (struct ypi_launch_request){.nodes_per_job = 1};
     if (!ypi_arguments_read(&(struct ypi_arguments){.options = options, .values = r}, suite, argv))
         return false;
     if (suite == argc) {
@@ -91,8 +92,16 @@ static bool read_request(struct ypi_launch_request *r, int argc, char **argv)
     }
     r->suite = argv[suite];
     r->options = argv + suite + 1;
+    if (r->nodes == 0)
+        r->nodes = r->nodes_per_job;
+    if (r->nodes < r->nodes_per_job) {
+        ypi_usage_error(argc, argv, argc, "--nodes-per-job %d: more than the %d of --nodes",
+                        r->nodes_per_job, r->nodes);
+        return false;
+    }
+    r->jobs = r->nodes / r->nodes_per_job;
     if (r->shards == 0)
-        r->shards = r->nodes < SHARDS_MOST ? r->nodes : SHARDS_MOST;
+        r->shards = r->jobs < SHARDS_MOST ? r->jobs : SHARDS_MOST;
     return true;
 }
 

@@ -80,8 +80,8 @@ bool ypi_queue_submit(struct ypi_launch *l)
     add(&w, ypi_strdup("sbatch"));
     add(&w, ypi_strdup("--parsable"));
     add(&w, ypi_format("--job-name=%s", name));
-    add(&w, ypi_format("--array=0-%d%%%d", l->count - 1, l->r->nodes));
-    add(&w, ypi_strdup("--nodes=1"));
+    add(&w, ypi_format("--array=0-%d%%%d", l->count - 1, l->r->jobs));
+    add(&w, ypi_format("--nodes=%d", l->r->nodes_per_job));
     add(&w, ypi_strdup("--requeue"));
     add(&w, ypi_strdup("--open-mode=append"));
     add(&w, ypi_format("--chdir=%s", here != NULL ? here : "."));

@@ -20,9 +20,11 @@ enum ypi_launch_exit {
 
 /* Texts are those of the command line, not owned. */
 struct ypi_launch_request {
-    bool slurm; /* said, and what is done anyway: there is no other queue */
-    int nodes;  /* at most so many work at once */
-    int shards; /* 0: as many as nodes */
+    bool slurm;        /* said, and what is done anyway: there is no other queue */
+    int nodes;         /* at most so many work at once */
+    int nodes_per_job; /* those of one shard; cases of several ranks run on all of them */
+    int jobs;          /* at most so many at once, from both */
+    int shards;        /* as many as jobs where it is not given */
     const char *partition, *gres, *history;
     const char *sbatch; /* words more for sbatch; NULL: none */
     bool shared;        /* a node may have other jobs, too */

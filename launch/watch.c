@@ -127,9 +127,12 @@ void ypi_launch_watch(struct ypi_launch *l)
     l->submitted = ypi_kernel_now();
     for (int i = 0; i < l->count; i++)
         cases += l->shards[i].id_count;
-    fprintf(stderr, "launch: job %s: %d case%s in %d shard%s, on %d node%s at once; files in %s\n",
-            l->job, cases, cases == 1 ? "" : "s", l->count, l->count == 1 ? "" : "s", l->r->nodes,
-            l->r->nodes == 1 ? "" : "s", l->folder);
+    fprintf(stderr, "launch: job %s: %d case%s in %d shard%s, on %d node%s at once", l->job, cases,
+            cases == 1 ? "" : "s", l->count, l->count == 1 ? "" : "s", l->r->nodes,
+            l->r->nodes == 1 ? "" : "s");
+    if (l->r->nodes_per_job > 1)
+        fprintf(stderr, ", %d for each", l->r->nodes_per_job);
+    fprintf(stderr, "; files in %s\n", l->folder);
     w.told = l->submitted;
     while (!look(&w)) {
         const double now = ypi_kernel_now();

@@ -146,6 +146,16 @@ static struct vanished find_vanished(const struct ypi_members *members,
     return found;
 }
 
+static void add_launcher_end(struct ypi_result *all, const struct ypi_job *job, const char *status,
+                             bool never)
+{
+    char *lack = never ? ypi_launcher_lacks(job) : NULL;
+    ypi_result_fail(all, YPI_CAUSE_RANKS, NULL, 0, "%s %s before the ranks were over%s%s",
+                    ypi_launcher_name(job), status, lack != NULL ? ": " : "",
+                    lack != NULL ? lack : "");
+    free(lack);
+}
+
 static void add_vanished(struct ypi_result *all, const struct ypi_members *members,
                          const struct ypi_job *job, const struct ypi_breaking_off *off)
 {
@@ -158,8 +168,7 @@ static void add_vanished(struct ypi_result *all, const struct ypi_members *membe
     if (found.count > 0 && !killed && (!gone || found.count < found.begun))
         ypi_result_fail(all, YPI_CAUSE_SIGNAL, NULL, 0, "%s: killed from outside (SIGKILL)", names);
     else if (gone && (found.count > 0 || found.ended || never))
-        ypi_result_fail(all, YPI_CAUSE_RANKS, NULL, 0, "%s %s before the ranks were over",
-                        ypi_launcher_name(job), status);
+        add_launcher_end(all, job, status, never);
     else if (found.ended || never)
         ypi_result_fail(all, YPI_CAUSE_RANKS, NULL, 0, "%s %s", ypi_launcher_name(job),
                         never ? "started too few ranks" : "ended the ranks");

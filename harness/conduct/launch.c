@@ -1,5 +1,6 @@
 #include "harness/conduct/launch.h"
 
+#include "base/system/program.h"
 #include "base/system/self.h"
 #include "base/text/text.h"
 #include "harness/conduct/rank.h"
@@ -16,6 +17,8 @@
 #include <unistd.h>
 
 enum { WORDS_MAX = 16 };
+#define MPI_TYPE "SLURM_MPI_TYPE" /* --mpi of srun */
+#define ASK_SECONDS 5.0
 
 const char *ypi_launcher_name(const struct ypi_job *job)
 {
@@ -40,15 +43,22 @@ static void prefer(const char *name, const char *value)
     setenv(name, value, 0);
 }
 
+/* How srun's processes find each other, as the MPI that the program is linked to wants it. */
+static const char *mpi_type(void)
+{
+    if (dlsym(RTLD_DEFAULT, "MPI_Init") == NULL)
+        return "none";
+    return dlsym(RTLD_DEFAULT, "ompi_mpi_init") != NULL ? "pmix" : "pmi2";
+}
+
 /* By the environment alone, which both kinds of mpirun take: one does not have to know which it is.
  * Ranks may be more than processors, and several cases run beside each other, so nothing is bound.
  * Within a node the search for networks takes half of the start. */
 static void set_mpi(const struct ypi_job *job)
 {
     const bool several = ypi_on_several_nodes();
-    /* How srun's processes find each other, as the MPI that the program is linked to wants it. */
-    if (is_srun(job) && dlsym(RTLD_DEFAULT, "MPI_Init") != NULL)
-        prefer("SLURM_MPI_TYPE", dlsym(RTLD_DEFAULT, "ompi_mpi_init") != NULL ? "pmix" : "pmi2");
+    if (is_srun(job))
+        prefer(MPI_TYPE, mpi_type());
     prefer("OMPI_ALLOW_RUN_AS_ROOT", "1");
     prefer("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     prefer("OMPI_MCA_rmaps_base_oversubscribe", "1");
@@ -142,4 +152,43 @@ pid_t ypi_launch(const struct ypi_job *job, const char *output)
     if (pid < 0)
         yp_set_error(YP_IO, "%s cannot be started: %s", job->launcher, strerror(errno));
     return pid;
+}
+
+/* The words of the lines that begin with a blank: what is before them is a heading. */
+static char *plugins_in(const char *list)
+{
+    struct ypi_text text = {0};
+    for (const char *line = list; *line != '\0';) {
+        const size_t length = strcspn(line, "\n");
+        const size_t blank = strspn(line, " \t");
+        if (blank > 0 && blank < length)
+            ypi_text_add(&text, "%s%.*s", text.length > 0 ? " " : "", (int)(length - blank),
+                         line + blank);
+        line += length + (line[length] == '\n');
+    }
+    return ypi_text_take(&text);
+}
+
+char *ypi_launcher_lacks(const struct ypi_job *job)
+{
+    const char *type = getenv(MPI_TYPE);
+    const char *const words[] = {job->launcher, "--mpi=list", NULL};
+    const struct ypi_program program = {.words = words, .log = "/dev/null"};
+    char *list = NULL;
+    char *lack = NULL;
+    if (!is_srun(job) || type == NULL)
+        return NULL;
+    const struct ypi_program_status status = ypi_program_run(&program, ASK_SECONDS, NULL, &list);
+    const bool told = status.end == YPI_PROGRAM_EXITED && status.code == 0 && list != NULL;
+    char *plugins = told ? plugins_in(list) : ypi_strdup("");
+    if (*plugins != '\0' && !ypi_has_word(plugins, type, strlen(type))) {
+        char *names = ypi_join_words(plugins, "and");
+        lack = ypi_format("it has no plugin '%s', by which the program's MPI finds its ranks; it "
+                          "has %s (" MPI_TYPE " names another)",
+                          type, names);
+        free(names);
+    }
+    free(plugins);
+    free(list);
+    return lack;
 }

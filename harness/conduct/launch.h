@@ -13,3 +13,7 @@ const char *ypi_launcher_name(const struct ypi_job *job);
 
 /* Whether the allocation that this program runs in has several nodes. */
 bool ypi_on_several_nodes(void);
+
+/* After srun ended before any rank began: that it lacks the plugin by which the ranks' MPI finds
+ * the others, with those it has. NULL: it does not, or nobody can tell. The caller frees. */
+char *ypi_launcher_lacks(const struct ypi_job *job);

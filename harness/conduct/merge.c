@@ -407,6 +407,13 @@ static bool any_measured(const struct ypi_members *members)
     return false;
 }
 
+/* "": the rank has not begun. */
+static const char *node_of(const struct ypi_member *m)
+{
+    const struct ypi_rank_place *place = &m->report.place;
+    return place->queue[0] != '\0' ? place->queue : place->node;
+}
+
 /* Where the ranks were: processors as values, nodes, where there are several, in a note. */
 static void send_places(const struct yp_case *t, const struct ypi_members *members)
 {
@@ -421,17 +428,18 @@ static void send_places(const struct yp_case *t, const struct ypi_members *membe
         if (place->node[0] != '\0' && place->processor >= 0 && members->count <= NAMED_MAX)
             send_own_value(t, name, place->processor, "");
         for (int k = 0; k < members->count; k++) {
-            in[k] = strcmp(members->of[k].report.place.node, place->node) == 0;
+            in[k] = strcmp(node_of(&members->of[k]), node_of(&members->of[i])) == 0;
             seen = seen || (in[k] && k < i);
         }
         if (seen || place->node[0] == '\0')
             continue;
         char *names = ypi_rank_names(in, members->count);
-        ypi_text_add(&nodes, "%s%s on %s", count++ > 0 ? ", " : "", names, place->node);
+        ypi_text_add(&nodes, "%s%s on %s", count++ > 0 ? ", " : "", names,
+                     node_of(&members->of[i]));
         free(names);
     }
     char *note = ypi_text_take(&nodes);
-    if (count > 1)
+    if (count > 1 || (count == 1 && ypi_on_several_nodes()))
         send_text(t, YPI_MESSAGE_NOTE, note);
     free(note);
     free(in);

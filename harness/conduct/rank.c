@@ -184,6 +184,8 @@ static void take_place(const struct ypi_job *job, const struct ypk_place *place)
     struct ypi_rank_place message;
     memset(&message, 0, sizeof message);
     gethostname(message.node, sizeof message.node - 1);
+    const char *queue = getenv("SLURMD_NODENAME");
+    snprintf(message.queue, sizeof message.queue, "%s", queue != NULL ? queue : "");
     message.beside = getpid();
     message.local_rank = place->local_rank;
     message.processors = ypi_processors();

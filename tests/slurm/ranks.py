@@ -1,0 +1,90 @@
+"""Cases of several ranks in jobs of several nodes, on two nodes of a Slurm cluster that this test starts and ends.
+
+    ranks.py YIELDPOINT RANKED [MPI_SUITE]     without MPI_SUITE this build has no MPI"""
+
+import os
+import re
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import slurm  # noqa: E402
+from place import Place  # noqa: E402
+from program import rows  # noqa: E402
+from tap import Tap  # noqa: E402
+
+OK, FAILED, INTERRUPTED, LOST, USAGE, UNSELECTED = range(6)
+# Between two slurmd on one machine the shared memory of Open MPI is not that of one node.
+MPI_OF_NODES = {"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_btl_tcp_if_include": "lo"}
+
+
+def notes(place):
+    return {row["case_id"].split("::")[1]: row["note"] for row in
+            rows(place.history, "SELECT case_id, note FROM result WHERE attempt = 0")}
+
+
+def several_nodes(tap, place):
+    done = place.launch("--nodes-per-job", "2", "--no-such-option", place.suite)
+    tap.check(done.code == USAGE, "an unknown option is refused", done)
+    done = place.launch("--nodes=1", "--nodes-per-job=2", place.suite)
+    tap.check(done.code == USAGE and "--nodes-per-job 2: more than the 1 of --nodes" in done.err,
+              "more nodes for a job than for all", done)
+    done = place.launch("--nodes-per-job", "2", place.suite)
+    tap.check(done.code == FAILED and "5 cases in 1 shard, on 2 nodes at once, 2 for each" in done.err and
+              " 1 failed, 4 passed in " in done.out, "a job of two nodes runs cases of several ranks", done)
+    tap.check(re.search(r"^FAILED ranked\.c::crashes\[ranks=2\] - rank 1: crashed in the body: SIGABRT", done.out, re.M),
+              "a rank of another node is named", done)
+    found = notes(place)
+    tap.equal({name: found.get(f"meets[ranks={name}]") for name in "234"},
+              {"2": "rank 0 on n1, rank 1 on n2", "3": "ranks 0, 1 on n1, rank 2 on n2", "4": "ranks 0, 1 on n1, ranks 2, 3 on n2"},
+              "the ranks are on all nodes of the job, and results name them")
+
+
+def with_mpi(tap, place, suite):
+    place.environment.update(MPI_OF_NODES)
+    done = place.launch("--nodes-per-job=2", suite, "-k", "mpi_sums or mpi_aborts", "--speed=off")
+    tap.check(done.code == FAILED and " 1 failed, 3 passed in " in done.out and
+              "mpi_aborts[ranks=3] - rank 1: the process exited with status 7 in the body" in done.out,
+              "srun gives the plugin that the program's MPI needs", done)
+    # The same cluster as a machine sees it whose srun has no such plugin.
+    plugins = os.path.join(place.folder, "plugins")
+    os.mkdir(plugins)
+    folder = next(line.split("=")[1].strip() for line in place.cluster.run("scontrol", "show", "config").split("\n")
+                  if line.startswith("PluginDir"))
+    for name in os.listdir(folder):
+        if not name.startswith("mpi_pm"):
+            os.symlink(os.path.join(folder, name), os.path.join(plugins, name))
+    lacking = os.path.join(place.folder, "slurm.conf")
+    with open(place.cluster.configuration, encoding="utf-8") as given, open(lacking, "w", encoding="utf-8") as file:
+        file.write(given.read() + f"PluginDir={plugins}\n")
+    without = os.path.join(place.folder, "without")  # slurmd gives a job the file of its own
+    with open(os.open(without, os.O_WRONLY | os.O_CREAT, 0o755), "w", encoding="utf-8") as file:
+        file.write(f'#!/bin/sh\nSLURM_CONF={lacking} exec {suite} "$@"\n')
+    done = place.launch("--nodes-per-job=2", without, "-k", "mpi_sums and ranks=2", "--speed=off")
+    tap.check(done.code == FAILED and re.search(r"srun ended with status 1 before the ranks were over: it has no plugin 'pm\w+', by "
+                                                r"which the program's MPI finds its ranks; it has .*none", done.out),
+              "a plugin that srun lacks is named", done)
+
+
+def main(command, suite, mpi=None):
+    tap = Tap()
+    reason = slurm.missing() or ("" if slurm.found("srun") else "no srun here (ci/setup --for slurm)")
+    if reason:
+        tap.skip("cases of several ranks on Slurm", reason)
+        tap.done()
+    began = time.monotonic()
+    checks = [(several_nodes, [])]
+    if mpi is None:
+        tap.skip("MPI by srun", "this build has no MPI")
+    else:
+        checks.append((with_mpi, [mpi]))
+    with slurm.Cluster(nodes=2) as cluster:
+        for check, more in checks:
+            with Place(cluster, command, suite) as place:
+                tap.run(check.__name__, check, tap, place, *more)
+            slurm.until(lambda: "idle idle" == " ".join(cluster.run("sinfo", "-h", "-N", "-o", "%T").split()), 60, "idle again")
+            print(f"# {check.__name__}: {time.monotonic() - began:.0f} s", flush=True)
+    tap.done()
+
+
+main(*map(os.path.abspath, sys.argv[1:]))
