@@ -159,13 +159,15 @@ static const struct command {
      ypi_trend_command, false},
     {"launch",
      "[--slurm] [--nodes N] [--nodes-per-job N] [--shards N] [--partition P] [--gres gpu:1]\n"
-     "      [--shared] [--sbatch WORDS] [--history FILE] [--keep] SUITE [its options]",
+     "      [--shared] [--sbatch WORDS] [--history FILE] [--keep] SUITE [its options]\n"
+     "  yieldpoint launch --attach FOLDER | JOB [--keep]",
      "runs a suite on a cluster's nodes as an array of Slurm's jobs, which take equally long by\n"
      "      the history, and puts all results into the history; --nodes: 1, or so many at once;\n"
      "      --nodes-per-job: for cases of several ranks;\n"
      "      --shards: as many jobs as nodes, or more; --shared: a node may have other jobs "
      "beside;\n"
-     "      --sbatch: words for sbatch; --keep: the jobs' files stay though all went well",
+     "      --sbatch: words for sbatch; --keep: the jobs' files stay though all went well;\n"
+     "      --attach: waits for a launch whose command was killed",
      ypi_launch_command, false},
     {"machine", "[--again] [--json]",
      "what this machine is made of and what it was measured to do at most; --again: measured "

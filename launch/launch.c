@@ -10,8 +10,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { NODES_MOST = 10000, SHARDS_MOST = 1000 };
+enum { NODES_MOST = 10000 };
 
 #define AT(kind_, member) \
     .kind = YPI_OPTION_##kind_, .offset = offsetof(struct ypi_launch_request, member)
@@ -20,13 +21,14 @@ static const struct ypi_option options[] = {
     {"slurm", AT(FLAG, slurm)},
     {"nodes", AT(INT, nodes), .min = 1, .max = NODES_MOST},
     {"nodes-per-job", AT(INT, nodes_per_job), .min = 1, .max = NODES_MOST},
-    {"shards", AT(INT, shards), .min = 1, .max = SHARDS_MOST},
+    {"shards", AT(INT, shards), .min = 1, .max = YPI_SHARDS_MAX},
     {"partition", AT(WORD, partition)},
     {"gres", AT(WORD, gres)},
     {"sbatch", AT(WORD, sbatch)},
     {"shared", AT(FLAG, shared)},
     {"keep", AT(FLAG, keep)},
     {"history", AT(WORD, history)},
+    {"attach", AT(WORD, attach)},
     YPI_OPTIONS_END,
 };
 
@@ -79,6 +81,16 @@ static bool read_request(struct ypi_launch_request *r, int argc, char **argv)
     *r = (struct ypi_launch_request){.nodes_per_job = 1};
     if (!ypi_arguments_read(&(struct ypi_arguments){.options = options, .values = r}, suite, argv))
         return false;
+    if (r->attach != NULL) {
+        const bool alone = suite == argc && r->nodes == 0 && r->shards == 0 &&
+                           r->nodes_per_job == 1 && r->partition == NULL && r->gres == NULL &&
+                           r->sbatch == NULL && !r->shared;
+        if (!alone)
+            ypi_usage_error(argc, argv, ypi_place_of(argc, argv, r->attach),
+                            "--attach: goes with --history and --keep alone; the launch has its "
+                            "suite and jobs already");
+        return alone;
+    }
     if (suite == argc) {
         ypi_usage_error(argc, argv, argc, "which suite? Its path, and behind it its own options");
         return false;
@@ -101,7 +113,7 @@ static bool read_request(struct ypi_launch_request *r, int argc, char **argv)
     }
     r->jobs = r->nodes / r->nodes_per_job;
     if (r->shards == 0)
-        r->shards = r->jobs < SHARDS_MOST ? r->jobs : SHARDS_MOST;
+        r->shards = r->jobs < YPI_SHARDS_MAX ? r->jobs : YPI_SHARDS_MAX;
     return true;
 }
 
@@ -114,22 +126,17 @@ static void clear(struct ypi_launch *l)
     free(l->history);
     free(l->folder);
     free(l->job);
+    if (l->lock >= 0)
+        close(l->lock);
 }
 
-static int launch(struct ypi_launch *l)
+/* From the jobs, wherever they are, to the end of the command. */
+static int conclude(struct ypi_launch *l)
 {
-    int code = YPI_LAUNCH_LOST;
-    if (!ypi_launch_divide(l, &code))
-        return code;
-    if (!ypi_launch_prepare(l) || !ypi_queue_submit(l)) {
-        if (l->folder != NULL)
-            ypi_remove_tree(l->folder);
-        return YPI_LAUNCH_LOST;
-    }
     struct ypi_launch_outcome outcome = {0};
     ypi_launch_watch(l);
     ypi_launch_merge(l, &outcome);
-    code = ypi_launch_summary(l, &outcome);
+    int code = ypi_launch_summary(l, &outcome);
     if (code <= YPI_LAUNCH_FAILED && !l->r->keep)
         ypi_remove_tree(l->folder);
     else
@@ -139,13 +146,29 @@ static int launch(struct ypi_launch *l)
     return flushed != YPI_COMMAND_OK ? flushed : code;
 }
 
+static int launch(struct ypi_launch *l)
+{
+    int code = YPI_LAUNCH_LOST;
+    if (!ypi_launch_divide(l, &code))
+        return code;
+    if (!ypi_launch_prepare(l) || !ypi_launch_note(l) || !ypi_queue_submit(l)) {
+        if (l->folder != NULL)
+            ypi_remove_tree(l->folder);
+        return YPI_LAUNCH_LOST;
+    }
+    ypi_launch_note_job(l);
+    return conclude(l);
+}
+
 int ypi_launch_command(int argc, char **argv)
 {
     struct ypi_launch_request r;
     if (!read_request(&r, argc, argv))
         return YPI_LAUNCH_USAGE;
-    struct ypi_launch l = {.r = &r, .stop = ypi_interrupt_watch()};
-    const int code = launch(&l);
+    struct ypi_launch l = {.r = &r, .stop = ypi_interrupt_watch(), .lock = -1};
+    const int code = r.attach == NULL            ? launch(&l)
+                     : ypi_launch_attach(&l, &r) ? conclude(&l)
+                                                 : YPI_LAUNCH_LOST;
     clear(&l);
     return code;
 }

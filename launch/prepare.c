@@ -50,7 +50,10 @@ static void add_script(struct ypi_text *script, const struct ypi_launch *l)
                  "# One shard of a suite. Slurm starts it again where it was preempted or its node "
                  "was lost.\n"
                  "trap : TERM INT\n"
-                 "shard=%s/shard-$SLURM_ARRAY_TASK_ID\n"
+                 "folder=%s\n"
+                 "shard=$folder/shard-$SLURM_ARRAY_TASK_ID\n"
+                 "echo \"$SLURM_ARRAY_JOB_ID\" >\"$shard.job\" && mv \"$shard.job\" "
+                 "\"$folder/" YPI_LAUNCH_JOB "\"\n"
                  "start=0\n"
                  "set --\n"
                  "while [ -e \"$shard.$start.db\" ]; do\n"
@@ -88,7 +91,7 @@ bool ypi_launch_prepare(struct ypi_launch *l)
         return false;
     }
     ypi_directory_of(directory, l->history);
-    l->folder = ypi_format("%s/launch-XXXXXX", directory);
+    l->folder = ypi_format("%s/" YPI_LAUNCH_PREFIX "XXXXXX", directory);
     if (mkdtemp(l->folder) == NULL) {
         complain(l->folder);
         free(l->folder);

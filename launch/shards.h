@@ -29,6 +29,7 @@ struct ypi_launch_request {
     const char *sbatch; /* words more for sbatch; NULL: none */
     bool shared;        /* a node may have other jobs, too */
     bool keep;          /* the folder stays when all went well */
+    const char *attach; /* a launch to wait for, by its folder or its job; NULL: a new one */
     const char *suite;
     char *const *options; /* the suite's own, ended by NULL */
 };
@@ -55,9 +56,15 @@ struct ypi_launch {
     char *folder;              /* of this launch, beside the history */
     struct ypi_shard *shards;
     int count;
-    char *job; /* its number in the queue; NULL: not submitted */
-    double submitted;
+    char *job;        /* its number in the queue; NULL: not submitted */
+    int lock;         /* open on its notes as long as a command waits for it; -1 */
+    double submitted; /* by ypi_kernel_now(); 0: now */
 };
+
+enum { YPI_SHARDS_MAX = 1000 };
+#define YPI_LAUNCH_PREFIX "launch-"    /* of the folder's name */
+#define YPI_LAUNCH_NOTES "launch.json" /* in it */
+#define YPI_LAUNCH_JOB "job"           /* the job's number; written by each job, too */
 
 /* "FOLDER/shard-3" and what else stands behind it; the caller frees. */
 char *ypi_shard_file(const struct ypi_launch *l, int shard, const char *end);
@@ -72,6 +79,14 @@ bool ypi_launch_divide(struct ypi_launch *l, int *code);
 
 /* Makes the folder with the lists of ids and the job's script. False after telling stderr. */
 bool ypi_launch_prepare(struct ypi_launch *l);
+
+/* Writes what ypi_launch_attach() reads, and holds it for this command. False after telling stderr.
+ */
+bool ypi_launch_note(struct ypi_launch *l);
+void ypi_launch_note_job(const struct ypi_launch *l);
+/* Instead of dividing, preparing and submitting: finds a launch that was begun before, and holds it
+ * for this command. False after telling stderr. */
+bool ypi_launch_attach(struct ypi_launch *l, struct ypi_launch_request *r);
 
 /* -- the queue ----------------------------------------------------------------------------- */
 

@@ -124,7 +124,8 @@ void ypi_launch_watch(struct ypi_launch *l)
 {
     struct watching w = {.l = l, .terminal = isatty(STDERR_FILENO) != 0};
     int cases = 0;
-    l->submitted = ypi_kernel_now();
+    if (l->submitted == 0)
+        l->submitted = ypi_kernel_now();
     for (int i = 0; i < l->count; i++)
         cases += l->shards[i].id_count;
     fprintf(stderr, "launch: job %s: %d case%s in %d shard%s, on %d node%s at once", l->job, cases,
@@ -133,7 +134,7 @@ void ypi_launch_watch(struct ypi_launch *l)
     if (l->r->nodes_per_job > 1)
         fprintf(stderr, ", %d for each", l->r->nodes_per_job);
     fprintf(stderr, "; files in %s\n", l->folder);
-    w.told = l->submitted;
+    w.told = ypi_kernel_now();
     while (!look(&w)) {
         const double now = ypi_kernel_now();
         if (*l->stop)

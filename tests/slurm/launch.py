@@ -150,6 +150,37 @@ def interrupted(tap, place):
               "Ctrl-C: a case that it ended has no result", place.results())
 
 
+def killed(tap, place):
+    """The command dies and its jobs go on; another command takes its place, now and once more when all is over."""
+    place.hold(5)
+    place.start("--nodes=2", "--keep", place.suite)
+    place.wait_begun(5)
+    job = place.job_number()
+    folder = os.path.join(place.folder, ".yieldpoint", place.kept()[0])
+    second = run(place.command, "launch", "--attach", job, cwd=place.folder, env=place.environment)
+    tap.check(second.code == LOST and "another command waits for this launch already" in second.err,
+              "attach: not beside the launch itself", second)
+    place.process.kill()
+    place.process.wait()
+    place.start("--attach", job)
+    slurm.until(place.job_number, 30, "the other command has found the job")
+    place.release()
+    done = place.end()
+    tap.check(done.code == FAILED and " 1 failed, 11 passed in " in done.out and f"job {job}: 12 cases in 2 shards" in done.err,
+              "attach: a launch that was killed comes to its end", done)
+    complete(tap, place, "attach")
+    tap.equal(set(place.begun().values()), {1}, "attach: each case was run once")
+    again = place.launch("--attach", folder)
+    tap.check(again.code == FAILED and " 1 failed, 11 passed in " in again.out, "attach: once more, with the same end", again)
+    complete(tap, place, "attach, once more")
+    shutil.rmtree(folder)
+    for word in (folder, job):
+        gone = place.launch("--attach", word)
+        tap.check(gone.code == LOST and f"--attach {word}: there is no " in gone.err, "attach: a folder that is gone", gone)
+    usage = place.launch("--attach", job, "--nodes=2", place.suite)
+    tap.check(usage.code == USAGE and "goes with --history and --keep alone" in usage.err, "attach: with no suite", usage)
+
+
 def wrong(tap, place):
     refused = place.launch("--partition=nowhere", place.suite)
     tap.check(refused.code == LOST and "invalid partition" in refused.err and not os.path.isdir(place.history) and
@@ -195,9 +226,10 @@ def main(command, suite, page):
         tap.done()
     began = time.monotonic()
     with slurm.Cluster(nodes=2) as cluster:
-        for check in (array, requeued, relation_requeued, cancelled, drained, lost_node, interrupted, wrong, documented):
+        for check in (array, requeued, relation_requeued, cancelled, drained, lost_node, interrupted, killed, wrong, documented):
             with Place(cluster, command, suite) as place:
                 tap.run(check.__name__, check, tap, place, *([page] if check is documented else []))
+                tap.equal(place.strays(), [], f"{check.__name__}: no output in the working directory")
             slurm.until(lambda: "idle idle" == " ".join(cluster.run("sinfo", "-h", "-N", "-o", "%T").split()), 60, "idle again")
             print(f"# {check.__name__}: {time.monotonic() - began:.0f} s", flush=True)
     tap.done()

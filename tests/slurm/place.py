@@ -107,6 +107,10 @@ class Place:
     def node_of(self, shard):
         return self.cluster.run("squeue", "-h", "-r", "-j", self.job_number(), "-o", "%K %N").split(f"{shard} n")[1][:1]
 
+    def strays(self):
+        """Where a job has no output of its own, Slurm makes one in the working directory."""
+        return [name for name in os.listdir(self.folder) + os.listdir() if name.startswith("slurm-") and name.endswith(".out")]
+
     def kept(self):
         base = os.path.join(self.folder, ".yieldpoint")
         return [name for name in os.listdir(base) if name.startswith("launch-")]

@@ -82,6 +82,7 @@ def main(command, suite, mpi=None):
         for check, more in checks:
             with Place(cluster, command, suite) as place:
                 tap.run(check.__name__, check, tap, place, *more)
+                tap.equal(place.strays(), [], f"{check.__name__}: no output in the working directory")
             slurm.until(lambda: "idle idle" == " ".join(cluster.run("sinfo", "-h", "-N", "-o", "%T").split()), 60, "idle again")
             print(f"# {check.__name__}: {time.monotonic() - began:.0f} s", flush=True)
     tap.done()
