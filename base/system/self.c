@@ -102,6 +102,44 @@ bool ypi_self_hash(char out[17])
     return fd >= 0 && got == 0;
 }
 
+/* A note: name and content are padded to whole words. */
+static void read_note(const ElfW(Nhdr) * note, const unsigned char *end, char *out)
+{
+    while ((const unsigned char *)(note + 1) <= end) {
+        const unsigned char *name = (const unsigned char *)(note + 1);
+        const unsigned char *content = name + ((note->n_namesz + 3U) & ~3U);
+        if (content > end || note->n_descsz > (size_t)(end - content))
+            return;
+        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == sizeof "GNU" &&
+            memcmp(name, "GNU", sizeof "GNU") == 0) {
+            for (size_t i = 0; i < note->n_descsz && 2 * i + 2 < YPI_SELF_BUILD; i++)
+                snprintf(out + 2 * i, 3, "%02x", content[i]);
+            return;
+        }
+        note = (const void *)(content + ((note->n_descsz + 3U) & ~3U));
+    }
+}
+
+/* The first object is the program. */
+static int read_build(struct dl_phdr_info *info, size_t size, void *out)
+{
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        const unsigned char *begin =
+            (const unsigned char *)(uintptr_t)(info->dlpi_addr + header->p_vaddr);
+        if (header->p_type == PT_NOTE && *(char *)out == '\0')
+            read_note((const void *)begin, begin + header->p_memsz, out);
+    }
+    return 1;
+}
+
+void ypi_self_build(char out[YPI_SELF_BUILD])
+{
+    out[0] = '\0';
+    dl_iterate_phdr(read_build, out);
+}
+
 /* -- through the dynamic loader ------------------------------------------------------------ */
 
 struct object {

@@ -23,6 +23,11 @@ void ypi_self_file(pid_t process, char out[YPI_SELF_FILE]);
  * read. Takes some 20 ms for each 100 MB. */
 bool ypi_self_hash(char out[17]);
 
+/* The build id that the linker gave the program, in hexadecimal digits, cut off at the end; "":
+ * none. Another build of the same sources has the same one where all its bytes are the same. */
+enum { YPI_SELF_BUILD = 41 };
+void ypi_self_build(char out[YPI_SELF_BUILD]);
+
 /* Starts the program anew by itself where it was started through the dynamic loader (ld.so
  * PROGRAM), for whose file /proc has no more than the loader's. Returns where there was no need;
  * false: it cannot be, yp_last_error() says why. `argc` is main()'s. */

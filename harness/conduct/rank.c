@@ -146,6 +146,21 @@ __attribute__((noreturn)) static void refuse(struct ypi_job *job, const char *ch
     _exit(EXIT_FAILURE);
 }
 
+/* On other nodes the program is started by its path. What the job says cannot be read. */
+__attribute__((noreturn)) static void refuse_build(const char *channel)
+{
+    struct ypk_place place;
+    struct ypi_job job = {.rank = -1};
+    char *reason = ypi_strdup(yp_last_error());
+    if (ypk_place_of_launcher(&place, NULL) == YP_OK) {
+        job.channel = ypi_rank_file(channel, place.rank, "channel");
+        send_failure(job.channel, reason);
+        send_reaped(&job, 0, true);
+    }
+    fprintf(stderr, "error: %s\n", reason);
+    _exit(EXIT_FAILURE);
+}
+
 /* Cases that run beside each other would else get the same processors. */
 static bool is_timed(const struct ypi_job *job)
 {
@@ -239,6 +254,8 @@ bool ypi_rank_executed(const struct ypi_job **job)
     const struct together all = {.order = ypi_ranks_file(channel, YPI_ORDER),
                                  .job_file = open(file, O_RDONLY | O_CLOEXEC)};
     free(file);
+    if (own == NULL && yp_last_status() == YP_UNSUPPORTED)
+        refuse_build(channel);
     if (own == NULL)
         return true;
     struct ypk_place place;

@@ -53,8 +53,10 @@ struct ypi_job {
     char *meeting;  /* path: a directory where the ranks meet; NULL before they are started */
 };
 
-/* A job for a program that is executed anew, as a file. Both ends are the same program. Where its
- * processors are and its turns are left out. YP_IO with yp_last_error() set. */
+/* A job for a program that is executed anew, as a file. Both ends are the same build of a program,
+ * whose id stands in front. Where its processors are and its turns are left out. YP_IO with
+ * yp_last_error() set. */
 enum yp_status ypi_job_write(const struct ypi_job *job, const char *path);
-/* NULL with yp_last_error() set. The caller keeps it as long as the process lives. */
+/* NULL with yp_last_error() set: YP_UNSUPPORTED where another build has written it. The caller
+ * keeps it as long as the process lives. */
 struct ypi_job *ypi_job_read(const char *path);

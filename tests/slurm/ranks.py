@@ -4,6 +4,8 @@
 
 import os
 import re
+import shutil
+import struct
 import sys
 import time
 
@@ -40,6 +42,29 @@ def several_nodes(tap, place):
               "the ranks are on all nodes of the job, and results name them")
 
 
+def rebuilt(tap, place):
+    """The program is replaced by another build while its first case runs."""
+    suite = os.path.join(place.folder, "suite")
+    shutil.copy(place.suite, suite)
+    with open(suite, "rb") as file:
+        content = bytearray(file.read())
+    note = struct.pack("<III", 4, 20, 3) + b"GNU\0"  # in front of the build id
+    at = content.index(note) + len(note)
+    content[at:at + 20] = bytes(range(20))
+    place.hold(1)
+    place.start("--nodes-per-job=2", suite, "-k", "holds or meets and ranks=2")
+    place.wait_begun(1)
+    with open(os.open(suite + ".new", os.O_WRONLY | os.O_CREAT, 0o755), "wb") as file:
+        file.write(content)
+    os.rename(suite + ".new", suite)
+    place.release()
+    done = place.end()
+    tap.check(done.code == FAILED and " 1 failed, 1 passed in " in done.out and
+              re.search(r"meets\[ranks=2\] - ranks 0, 1: another build of the program than the one that runs the case "
+                        r"\(000102030405, not [0-9a-f]{12}\): .*/suite was replaced during the run", done.out),
+              "a program that was rebuilt during the run is named", done)
+
+
 def with_mpi(tap, place, suite):
     place.environment.update(MPI_OF_NODES)
     done = place.launch("--nodes-per-job=2", suite, "-k", "mpi_sums or mpi_aborts", "--speed=off")
@@ -73,7 +98,7 @@ def main(command, suite, mpi=None):
         tap.skip("cases of several ranks on Slurm", reason)
         tap.done()
     began = time.monotonic()
-    checks = [(several_nodes, [])]
+    checks = [(several_nodes, []), (rebuilt, [])]
     if mpi is None:
         tap.skip("MPI by srun", "this build has no MPI")
     else:
