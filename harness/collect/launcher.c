@@ -41,6 +41,35 @@ const char *ypi_launcher(const struct ypi_options *o, const char **reason)
     return found;
 }
 
+/* The least of "2(x3),4", processors of nodes that are alike, in their order. */
+static int fewest_processors(const char *list)
+{
+    int fewest = 0;
+    while (list != NULL && *list != '\0') {
+        const int count = atoi(list);
+        fewest = fewest == 0 || count < fewest ? count : fewest;
+        list += strcspn(list, ",");
+        list += *list == ',';
+    }
+    return fewest;
+}
+
+int ypi_pack_nodes(const struct ypi_options *o)
+{
+    const char *nodes = getenv("SLURM_JOB_NUM_NODES");
+    const char *path = o->pack && nodes != NULL ? ypi_launcher(o, NULL) : NULL;
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    const bool by_srun = slash != NULL && strncmp(slash + 1, "srun", 4) == 0;
+    const int count = by_srun ? atoi(nodes) : 1;
+    return count > 1 ? count : 1;
+}
+
+bool ypi_is_packed(const struct yp_case *c, const struct ypi_options *o)
+{
+    return ypi_ranks(c) > 1 && ypi_pack_nodes(o) > 1 &&
+           ypi_ranks(c) <= fewest_processors(getenv("SLURM_JOB_CPUS_PER_NODE"));
+}
+
 const char *ypi_ranks_refused(const struct yp_case *c, const struct ypi_options *o)
 {
     const char *reason = NULL;

@@ -9,6 +9,13 @@
  */
 const char *ypi_launcher(const struct ypi_options *o, const char **reason);
 
+/* How many cases of several ranks may run at once, each on a node of its own: with --pack, inside
+ * an allocation of Slurm, as many as it has nodes; else 1. */
+int ypi_pack_nodes(const struct ypi_options *o);
+/* Whether this case is one of them: it has several ranks, and not more than the smallest node of
+ * the allocation has processors. */
+bool ypi_is_packed(const struct yp_case *c, const struct ypi_options *o);
+
 /* Why a case of several ranks cannot run here, or with these options: a static text. NULL: it can,
  * or it has one rank. */
 const char *ypi_ranks_refused(const struct yp_case *c, const struct ypi_options *o);

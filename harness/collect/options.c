@@ -293,6 +293,8 @@ static const struct ypi_option common[] = {
      AT(CHOICE, bind), .choices = "auto none cores", .again = 9},
     {"launcher", 0, "PROGRAM", "what starts several ranks: mpirun, srun or a path (auto)",
      AT(TEXT, launcher), .again = 20},
+    {"pack", 0, NULL, "cases of several ranks side by side, a node of the allocation each",
+     AT(FLAG, pack), .again = 21},
     {"isa", 0, "NAME", "instructions to use at most: baseline, avx2, avx512 or amx", READ(read_isa),
      .write = write_isa, .again = 10},
     {"keep-tmp", 0, "none|failed|all", "which processes' temporary directories to keep (none)",

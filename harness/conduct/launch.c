@@ -1,5 +1,6 @@
 #include "harness/conduct/launch.h"
 
+#include "base/system/file.h"
 #include "base/system/program.h"
 #include "base/system/self.h"
 #include "base/text/text.h"
@@ -13,7 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { WORDS_MAX = 16 };
@@ -98,7 +101,27 @@ static const char *program(void)
     return file;
 }
 
-static void fill_words(const char *words[WORDS_MAX], const struct ypi_job *job, char count[16])
+/* A node that no other case of the run has, as long as this process lives: there are not more such
+ * cases at a time than nodes. */
+static int take_node(const struct ypi_job *job)
+{
+    static const struct timespec period = {.tv_nsec = 10000000};
+    char directory[YPI_PATH_MAX];
+    ypi_directory_of(directory, job->channel);
+    for (int node = 0;; node = (node + 1) % job->pack_nodes) {
+        char *path = ypi_format("%s/node-%d.lock", directory, node);
+        const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        free(path);
+        if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0) /* stays open */
+            return node;
+        close(fd);
+        if (node == job->pack_nodes - 1)
+            nanosleep(&period, NULL);
+    }
+}
+
+static void fill_words(const char *words[WORDS_MAX], const struct ypi_job *job, char count[16],
+                       char node[32])
 {
     int used = 0;
     snprintf(count, 16, "%d", job->ranks);
@@ -112,6 +135,11 @@ static void fill_words(const char *words[WORDS_MAX], const struct ypi_job *job, 
         words[used++] = "--wait=0"; /* the case's process decides when the others end */
         words[used++] = "--kill-on-bad-exit=0";
         words[used++] = "--input=none";
+    }
+    if (job->pack_nodes > 1) {
+        snprintf(node, 32, "--relative=%d", take_node(job));
+        words[used++] = "--nodes=1";
+        words[used++] = node;
     }
     words[used++] = program();
     words[used++] = job->id;
@@ -142,7 +170,8 @@ pid_t ypi_launch(const struct ypi_job *job, const char *output)
 {
     const char *words[WORDS_MAX];
     char count[16];
-    fill_words(words, job, count);
+    char node[32];
+    fill_words(words, job, count, node);
     set_environment(job);
     fflush(NULL);
     const pid_t parent = getpid();

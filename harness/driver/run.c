@@ -4,6 +4,7 @@
 #include "base/system/lock.h"
 #include "base/system/process.h"
 #include "base/text/text.h"
+#include "harness/collect/launcher.h"
 #include "harness/criterion/events.h"
 #include "harness/criterion/faults.h"
 #include "harness/criterion/surroundings.h"
@@ -151,28 +152,34 @@ static void pass_here(void)
     }
 }
 
-/* What is timed, or has an accelerator, which cases do not share, runs by itself. */
-static bool goes_beside(const struct ypi_item *item)
+/* Which items a pass takes; ALONE: all that are left. What is timed, or has an accelerator, which
+ * cases do not share, has the machine for itself, or a node of the allocation. */
+enum way { ALONE, BESIDE_OTHERS, ON_OWN_NODE };
+
+static enum way way_of(const struct ypi_item *item)
 {
+    if (ypi_is_packed(&item->c, now->o))
+        return ON_OWN_NODE;
     return item->c.test->parallel ||
-           (now->o->speed == YPI_SPEED_OFF && !ypi_on_accelerator(&item->c));
+                   (now->o->speed == YPI_SPEED_OFF && !ypi_on_accelerator(&item->c))
+               ? BESIDE_OTHERS
+               : ALONE;
 }
 
-static bool in_pass(const struct ypi_item *item, bool parallel, int jobs)
+static bool in_pass(const struct ypi_item *item, enum way way)
 {
     return item->state == YPI_WAITING && ypi_item_needs_process(item) &&
-           (item->in_round || item->c.depth == now->depth) &&
-           (jobs == 1 || goes_beside(item) == parallel);
+           (item->in_round || item->c.depth == now->depth) && (way == ALONE || way_of(item) == way);
 }
 
-/* One pass of Criterion over the items that are `parallel`, or over those that are not. */
-static void pass(struct criterion_test_set *set, bool parallel, int jobs)
+/* One pass of Criterion over the items that go this way. */
+static void pass(struct criterion_test_set *set, enum way way, int jobs)
 {
     const uint64_t oom_kills = ypi_oom_kills();
     int count = 0;
     for (int i = 0; i < now->plan->count; i++) {
         struct ypi_item *item = &now->plan->items[i];
-        bool mine = in_pass(item, parallel, jobs);
+        bool mine = in_pass(item, way);
         item->extra.disabled = !mine || requests.interrupted;
         if (mine) {
             ypi_item_renew(item);
@@ -194,11 +201,11 @@ static void pass(struct criterion_test_set *set, bool parallel, int jobs)
 }
 
 /* As many passes as the items that want one more process need. */
-static void passes(struct criterion_test_set *set, bool parallel, int jobs)
+static void passes(struct criterion_test_set *set, enum way way, int jobs)
 {
     do {
         now->again = 0;
-        pass(set, parallel, jobs);
+        pass(set, way, jobs);
     } while (now->again > 0 && !requests.interrupted && !now->stopped);
 }
 
@@ -235,7 +242,7 @@ static void rounds(struct criterion_test_set *set)
         return;
     ypi_rounds_begin(now);
     while (!requests.interrupted && !now->stopped && ypi_rounds_next(now)) {
-        pass(set, false, 1);
+        pass(set, ALONE, 1);
         ypi_rounds_take(now);
     }
 }
@@ -246,13 +253,15 @@ static void run_depth(struct criterion_test_set *set, int depth)
     now->depth = depth;
     ypi_provide_for(now, depth);
     if (now->o->jobs > 1 && !now->o->no_fork)
-        passes(set, true, now->o->jobs);
+        passes(set, BESIDE_OTHERS, now->o->jobs);
     /* In a debugger it would be held for hours; the gate, which gives turns, holds it for both
      * builds. */
     bool timed =
         now->o->speed != YPI_SPEED_OFF && now->o->turns == NULL && any_timed(now->plan, depth);
     int lock = timed ? ypi_machine_lock(stderr, &requests.interrupted) : -1;
-    passes(set, false, 1);
+    if (ypi_pack_nodes(now->o) > 1)
+        passes(set, ON_OWN_NODE, ypi_pack_nodes(now->o));
+    passes(set, ALONE, 1);
     if (depth == 0) {
         finish_cases();
         rounds(set);
@@ -334,11 +343,18 @@ static int fixtures_of(const struct ypi_plan *plan)
     return count;
 }
 
+/* Cases that have a process at one time, at most. */
+static int at_once(const struct ypi_options *o)
+{
+    const int nodes = ypi_pack_nodes(o);
+    return nodes > o->jobs ? nodes : o->jobs;
+}
+
 static bool can_run(const struct ypi_options *o, const struct ypi_plan *plan)
 {
     if (!confine(o))
         return false;
-    if (o->no_fork || ypi_surroundings_check(plan->count, o->jobs, fixtures_of(plan)) == YP_OK)
+    if (o->no_fork || ypi_surroundings_check(plan->count, at_once(o), fixtures_of(plan)) == YP_OK)
         return true;
     fprintf(stderr, "error: nothing was run: %s\n", yp_last_error());
     return false;
@@ -377,7 +393,7 @@ static void run_processes(void)
     pthread_mutex_lock(&ours);
     ypi_surroundings_tidy();
     ypi_faults_catch(give_up_without_criterion, YPI_EXIT_INTERNAL);
-    plan->cgroup = ypi_cgroup_enter(now->o->process_limit * now->o->jobs);
+    plan->cgroup = ypi_cgroup_enter(now->o->process_limit * at_once(now->o));
     struct ypi_watchdog *watchdog = ypi_watchdog_start(plan, now->o, &requests, give_up);
     if (watchdog == NULL) {
         fputs("error: no thread can be had for the watchdog: nothing is run\n", stderr);

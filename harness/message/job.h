@@ -38,6 +38,7 @@ struct ypi_job {
     int attempt;              /* see ypi_result */
     int ranks;                /* processes that work together in the case; 1: it is alone */
     int rank;                 /* this one's number; -1: it is the case's own process */
+    int pack_nodes;           /* its ranks take one of so many nodes; 1: all there are */
     double timeout;           /* seconds, of the case */
     uint64_t output_limit;    /* bytes the case may write */
     pid_t runner;

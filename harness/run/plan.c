@@ -347,6 +347,7 @@ struct ypi_job ypi_job_of(const struct ypi_item *item, const struct ypi_options 
     job.attempt = item->attempt;
     job.ranks = ypi_ranks(c);
     job.rank = -1;
+    job.pack_nodes = ypi_is_packed(c, o) ? ypi_pack_nodes(o) : 1;
     job.timeout = c->timeout;
     job.output_limit = o->output_limit;
     job.provided = item->provided;

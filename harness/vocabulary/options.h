@@ -135,6 +135,7 @@ struct ypi_options {
     enum ypi_keep_tmp keep_tmp;   /* directories of yp_tmp_path() */
     int process_limit;            /* processes and threads a case may have at once */
     char *launcher;               /* of cases of several ranks: auto, srun, or an mpirun */
+    bool pack;                    /* several ranks on one node of an allocation, if they fit */
     int jobs;                     /* cases that time nothing, side by side */
     int durations;                /* slowest phases to list; -1: none, 0: all */
     double durations_min; /* seconds: shorter ones are not listed; 0: 0.005, under -vv none */

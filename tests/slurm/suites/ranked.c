@@ -5,18 +5,30 @@
 #include <yieldpoint/ranks.h>
 #include <yieldpoint/yieldpoint.h>
 
+static void in_folder(char path[4096], const char *name, long long n)
+{
+    const char *folder = getenv("LAUNCHED");
+    snprintf(path, 4096, "%s/%s", folder != NULL ? folder : ".", name);
+    if (n > 0)
+        snprintf(path, 4096, "%s/%s-%lld", folder != NULL ? folder : ".", name, n);
+}
+
+static void append(const char *path, const char *line)
+{
+    FILE *file = fopen(path, "a");
+    if (file == NULL)
+        return;
+    fputs(line, file);
+    fclose(file);
+}
+
 /* Notes that it begins, and waits for a test. */
 YP_TEST(ranked, holds)
 {
     char path[4096];
-    const char *folder = getenv("LAUNCHED");
-    snprintf(path, sizeof path, "%s/begun", folder != NULL ? folder : ".");
-    FILE *file = fopen(path, "a");
-    if (file != NULL) {
-        fputs("1\n", file);
-        fclose(file);
-    }
-    snprintf(path, sizeof path, "%s/hold-1", folder != NULL ? folder : ".");
+    in_folder(path, "begun", 0);
+    append(path, "1\n");
+    in_folder(path, "hold", 1);
     while (access(path, F_OK) == 0)
         usleep(10000);
 }
@@ -24,6 +36,20 @@ YP_TEST(ranked, holds)
 YP_TEST(ranked, meets, .ranks = "2 3 4")
 {
     yp_barrier(t);
+    yp_value(t, "rank", yp_rank(t));
+}
+
+/* Passes if the one of the other number runs at the same time. */
+YP_TEST(ranked, at_once, .ranks = "2", .timeout = 30, .axes = YP_AXES(yp_axis_int("n", 1, 2)))
+{
+    char path[4096];
+    in_folder(path, "there", yp_int(t, "n"));
+    append(path, "");
+    in_folder(path, "there", 3 - yp_int(t, "n"));
+    while (access(path, F_OK) != 0)
+        usleep(10000);
+    yp_barrier(t);
+    yp_value(t, "n", (double)yp_int(t, "n"));
     yp_value(t, "rank", yp_rank(t));
 }
 
