@@ -9,6 +9,11 @@
 
 enum { ALIGNMENT = 64 };
 
+/* An exchange under way: the ranks, -1 where there is none. */
+struct pair {
+    int to, from;
+};
+
 struct ypk_communicator {
     const struct ypk_engine *engine; /* NULL: one rank */
     void *state;
@@ -17,6 +22,8 @@ struct ypk_communicator {
     double limit;          /* seconds */
     enum yp_status broken; /* YP_OK: it is not */
     char *why;
+    struct pair *begun; /* exchanges under way, the oldest first */
+    size_t begun_count, begun_room;
 };
 
 enum yp_status ypk_join(struct ypk_communicator **out, const struct ypk_place *place,
@@ -55,6 +62,7 @@ void ypk_leave(struct ypk_communicator *c)
     if (c->engine != NULL)
         c->engine->leave(c->state);
     free(c->why);
+    free(c->begun);
     free(c);
 }
 
@@ -107,6 +115,9 @@ static enum yp_status keep(struct ypk_communicator *c, enum yp_status status)
     if (status != YP_OK && c->broken == YP_OK) {
         c->broken = status;
         c->why = ypi_strdup(yp_last_error());
+        if (c->engine->drop != NULL)
+            c->engine->drop(c->state);
+        c->begun_count = 0;
     }
     return status;
 }
@@ -148,6 +159,9 @@ static enum yp_status exchange(struct ypk_communicator *c, const void *out, size
 {
     if (broken(c) != YP_OK)
         return c->broken;
+    if (c->begun_count > 0)
+        return yp_set_error(YP_INVALID, "a message while %zu exchanges are under way",
+                            c->begun_count);
     YPI_HEAP_OWN;
     if (watch != NULL)
         watch(NULL, to, from);
@@ -243,6 +257,68 @@ enum yp_status ypk_receive(struct ypk_communicator *c, void *data, size_t bytes,
     if (from < 0 || from >= ypk_size(c) || from == ypk_rank(c))
         return no_rank(c, "message to this rank from", from);
     return exchange(c, NULL, 0, -1, data, bytes, from);
+}
+
+static void note_begun(struct ypk_communicator *c, int to, int from)
+{
+    if (c->begun_count == c->begun_room) {
+        c->begun_room = 2 * c->begun_room + 16;
+        c->begun = ypi_realloc(c->begun, c->begun_room, sizeof *c->begun);
+    }
+    c->begun[c->begun_count++] = (struct pair){to, from};
+}
+
+enum yp_status ypk_begin_exchange(struct ypk_communicator *c, const void *out, size_t out_bytes,
+                                  int to, void *in, size_t in_bytes, int from)
+{
+    if (to < -1 || to >= ypk_size(c) || to == ypk_rank(c))
+        return no_rank(c, "message of this rank to", to);
+    if (from < -1 || from >= ypk_size(c) || from == ypk_rank(c))
+        return no_rank(c, "message to this rank from", from);
+    if (alone(c))
+        return YP_OK;
+    if (broken(c) != YP_OK)
+        return c->broken;
+    YPI_HEAP_OWN;
+    const enum yp_status status =
+        c->engine->begin != NULL
+            ? c->engine->begin(c->state, out, out_bytes, to, in, in_bytes, from)
+            : c->engine->exchange(c->state, out, out_bytes, to, in, in_bytes, from);
+    if (status == YP_OK)
+        note_begun(c, to, from);
+    return keep(c, status);
+}
+
+enum yp_status ypk_progress(struct ypk_communicator *c)
+{
+    if (alone(c))
+        return YP_OK;
+    if (broken(c) != YP_OK)
+        return c->broken;
+    if (c->begun_count == 0 || c->engine->progress == NULL)
+        return YP_OK;
+    YPI_HEAP_OWN;
+    return keep(c, c->engine->progress(c->state));
+}
+
+enum yp_status ypk_end_exchange(struct ypk_communicator *c)
+{
+    if (alone(c))
+        return YP_OK;
+    if (broken(c) != YP_OK)
+        return c->broken;
+    if (c->begun_count == 0)
+        return yp_set_error(YP_INVALID, "no exchange is under way");
+    YPI_HEAP_OWN;
+    const struct pair oldest = c->begun[0];
+    if (watch != NULL)
+        watch(NULL, oldest.to, oldest.from);
+    const enum yp_status status = c->engine->end != NULL ? c->engine->end(c->state) : YP_OK;
+    if (watch != NULL)
+        watch(NULL, -1, -1);
+    if (status == YP_OK)
+        memmove(c->begun, c->begun + 1, --c->begun_count * sizeof *c->begun);
+    return keep(c, status);
 }
 
 void *ypk_allocate(struct ypk_communicator *c, size_t bytes)

@@ -89,6 +89,18 @@ enum yp_status ypk_receive(struct ypk_communicator *c, void *data, size_t bytes,
 enum yp_status ypk_exchange(struct ypk_communicator *c, const void *out, size_t out_bytes, int to,
                             void *in, size_t in_bytes, int from);
 
+/* The same in two calls, between which the rank computes. Begins both messages and does not wait;
+ * `to` or `from` -1: there is none of that direction. Any number may be under way: the messages of
+ * a pair arrive in the order in which they were begun. `out` and `in` belong to the communicator
+ * until ypk_end_exchange(), which ends the oldest one, and waits for it. Messages move in these
+ * calls and in ypk_progress(), which moves what goes without waiting; how far is the engine's, and
+ * an engine that cannot begin one does it all at once. Collective operations may come between,
+ * other messages may not (YP_INVALID). After an error none is under way. */
+enum yp_status ypk_begin_exchange(struct ypk_communicator *c, const void *out, size_t out_bytes,
+                                  int to, void *in, size_t in_bytes, int from);
+enum yp_status ypk_progress(struct ypk_communicator *c);
+enum yp_status ypk_end_exchange(struct ypk_communicator *c);
+
 /* Memory, zero and aligned to 64 bytes at least, in which collective operations among the ranks of
  * a node need no copy. Collective, with the same size on every rank, as ypk_free() is; NULL with
  * yp_last_error() set. It belongs to the caller and is freed before ypk_leave(). */

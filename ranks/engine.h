@@ -43,6 +43,12 @@ struct ypk_engine {
     void *(*allocate)(void *state, size_t bytes);
     enum yp_status (*release)(void *state, void *memory);
     void *(*native)(void *state); /* NULL: there is none */
+    /* Exchanges in two calls, all or none of these. drop() forgets those under way. */
+    enum yp_status (*begin)(void *state, const void *out, size_t out_bytes, int to, void *in,
+                            size_t in_bytes, int from);
+    enum yp_status (*progress)(void *state);
+    enum yp_status (*end)(void *state); /* the oldest one */
+    void (*drop)(void *state);
 };
 
 extern const struct ypk_engine ypk_socket_engine;

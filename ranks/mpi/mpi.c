@@ -157,6 +157,7 @@ static void forget(struct ypk_node *node)
     for (uint32_t i = 0; i < node->window_count; i++)
         free(node->windows[i].base);
     free(node->windows);
+    free(node->flights);
     free(node->segments);
     free(node->world);
     free(node->leader_ranks);
@@ -272,4 +273,8 @@ const struct ypk_engine ypk_mpi_engine __attribute__((visibility("default"))) = 
     .allocate = ypk_window_allocate,
     .release = ypk_window_release,
     .native = native,
+    .begin = ypk_node_begin,
+    .progress = ypk_node_progress,
+    .end = ypk_node_end,
+    .drop = ypk_node_drop,
 };

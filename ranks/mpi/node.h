@@ -68,6 +68,15 @@ struct ypk_window {
     char **base; /* of each rank of the node; NULL: the entry is free */
 };
 
+/* An exchange under way, or a piece of one. */
+struct ypk_flight {
+    MPI_Request requests[2]; /* of the message to this rank, and of its own */
+    int to, from;            /* -1: there is none */
+    size_t in_bytes;
+    bool last; /* of its pieces */
+    bool done;
+};
+
 struct ypk_node {
     struct ypk_place place;
     double limit;
@@ -89,6 +98,8 @@ struct ypk_node {
     struct ypk_verdict told, heard; /* the first rank of a node */
     struct ypk_window *windows;
     uint32_t window_count;
+    struct ypk_flight *flights; /* the oldest first */
+    size_t flight_count, flight_room;
 };
 
 /* exchange.c */
@@ -155,3 +166,8 @@ enum yp_status ypk_over_nodes(struct ypk_node *node, const struct ypk_call *call
 enum yp_status ypk_node_collective(void *state, const struct ypk_call *call);
 enum yp_status ypk_node_exchange(void *state, const void *out, size_t out_bytes, int to, void *in,
                                  size_t in_bytes, int from);
+enum yp_status ypk_node_begin(void *state, const void *out, size_t out_bytes, int to, void *in,
+                              size_t in_bytes, int from);
+enum yp_status ypk_node_progress(void *state);
+enum yp_status ypk_node_end(void *state);
+void ypk_node_drop(void *state);

@@ -342,5 +342,7 @@ void ypk_star_leave(void *state)
     free(star->nodes);
     free(star->peers);
     free(star->chunk);
+    free(star->flights);
+    free(star->waiting);
     free(star);
 }

@@ -21,4 +21,8 @@ const struct ypk_engine ypk_socket_engine = {
     .set_limit = set_limit,
     .collective = collective,
     .exchange = ypk_star_exchange,
+    .begin = ypk_star_begin,
+    .progress = ypk_star_progress,
+    .end = ypk_star_end,
+    .drop = ypk_star_drop,
 };

@@ -175,6 +175,47 @@ static inline enum yp_status try_messages(struct ypk_communicator *c, size_t byt
     return YP_OK;
 }
 
+enum { UNDER_WAY = 5 }; /* exchanges with each of the others */
+
+/* Several exchanges with all others under way, a collective operation before their end. The last
+ * ones go one way: from ranks to higher ones. */
+static inline enum yp_status try_begun(struct ypk_communicator *c, size_t bytes)
+{
+    const int size = ypk_size(c);
+    const int rank = ypk_rank(c);
+    const size_t others = (size_t)size - 1;
+    unsigned char *out = malloc(UNDER_WAY * bytes + 1);
+    unsigned char *in = calloc(UNDER_WAY * others + 1, bytes + 1);
+    for (size_t i = 0; i < UNDER_WAY * bytes; i++)
+        out[i] = (unsigned char)(rank * 50 + (int)(i / bytes));
+    for (size_t n = 0; n < UNDER_WAY; n++)
+        for (size_t k = 0; k < others; k++) {
+            const int to = (rank + (int)k + 1) % size;
+            const int from = (rank + size - (int)k - 1) % size;
+            const bool last = n == UNDER_WAY - 1;
+            YPK_TRY(ypk_begin_exchange(c, out + n * bytes, bytes, last && to < rank ? -1 : to,
+                                       in + (n * others + k) * bytes, bytes,
+                                       last && from > rank ? -1 : from));
+        }
+    YPK_TRY(ypk_progress(c));
+    CHECK(size == 1 || ypk_send(c, out, 1, (rank + 1) % size) == YP_INVALID,
+          "a message while exchanges are under way");
+    YPK_TRY(try_gather(c, 100, false));
+    for (size_t n = 0; n < UNDER_WAY * others; n++)
+        YPK_TRY(ypk_end_exchange(c));
+    CHECK(size == 1 || ypk_end_exchange(c) == YP_INVALID, "an end without a beginning");
+    for (size_t n = 0; n < UNDER_WAY * others; n++)
+        for (size_t i = 0; i < bytes; i++) {
+            const int from = (rank + size - (int)(n % others) - 1) % size;
+            const bool none = n / others == UNDER_WAY - 1 && from > rank;
+            CHECK(in[n * bytes + i] == (none ? 0 : (unsigned char)(from * 50 + (int)(n / others))),
+                  "exchange %zu of %zu bytes: byte %zu", n, bytes, i);
+        }
+    free(out);
+    free(in);
+    return YP_OK;
+}
+
 /* NOLINTEND(clang-analyzer-unix.Malloc) */
 
 static inline enum yp_status try_all(struct ypk_communicator *c)
@@ -188,6 +229,7 @@ static inline enum yp_status try_all(struct ypk_communicator *c)
         YPK_TRY(try_gather(c, counts[i], true));
         YPK_TRY(try_broadcast(c, counts[i]));
         YPK_TRY(try_messages(c, counts[i]));
+        YPK_TRY(try_begun(c, counts[i]));
     }
     return ypk_barrier(c);
 }

@@ -283,6 +283,35 @@ Test(socket, names_messages_of_other_sizes)
     world_end(&world);
 }
 
+/* Rank 1 leaves while an exchange is under way; `argument`: it ends without a word. */
+static enum yp_status ends_under_way(struct ypk_communicator *c, void *argument)
+{
+    enum { BYTES = 4 << 20 };
+    static char out[BYTES], in[BYTES];
+    const int other = 1 - ypk_rank(c);
+    enum yp_status status = ypk_begin_exchange(c, out, BYTES, other, in, BYTES, other);
+    if (status == YP_OK)
+        status = ypk_barrier(c);
+    if (status == YP_OK && ypk_rank(c) == 1 && argument != NULL)
+        _exit(3);
+    if (status != YP_OK || ypk_rank(c) == 1)
+        return status;
+    status = ypk_end_exchange(c);
+    return ypk_begin_exchange(c, out, 1, 1, in, 1, 1) == status ? status : YP_OK; /* broken */
+}
+
+Test(socket, names_a_rank_that_ends_while_messages_are_under_way)
+{
+    struct world world = {0};
+    for (int dies = 0; dies < 2; dies++) {
+        world_begin(&world);
+        world_run(&world, 2, ends_under_way, dies ? &dies : NULL);
+        expect_said(&world, 0, "ranks: rank 1 of 2 closed the connection; rank 0 ");
+        expect_said(&world, 0, " 4194304 bytes");
+        world_end(&world);
+    }
+}
+
 static enum yp_status no_message(struct ypk_communicator *c, void *argument)
 {
     char data[8];
