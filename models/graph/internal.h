@@ -28,6 +28,8 @@ struct graph {
     double *shares; /* (nodes), (graphs), (graphs): of each loss in the batch's; on the host */
     size_t share_count;
     double counted, covered; /* nodes and graphs that have a share */
+    nn_model_ready *ready;   /* NULL: nobody is told */
+    void *ready_arg;
 };
 
 /* How many shares a batch of that size has, where the model has losses. */

@@ -129,6 +129,12 @@ enum yp_status graph_load(struct graph *graph, const struct graph_batch *batch,
 enum yp_status graph_pass(struct graph *graph, const void *parameters, double scale, void *gradient,
                           unsigned flags);
 
+/* Whom passes with a gradient tell which of it is final, see nn_model_tell(). */
+void graph_tell(struct graph *graph, nn_model_ready *ready, void *arg);
+
+/* Nodes of the loaded batch that count. */
+double graph_counted(const struct graph *graph);
+
 struct graph_loss {
     double total;          /* with weights */
     double likelihood;     /* mean negative log-likelihood */

@@ -249,6 +249,17 @@ static void list_losses(const struct graph *g, struct part parts[LOSSES])
         (struct part){g->collision, graphs, g->graphs, (double)g->graphs, g->o.losses.collision};
 }
 
+void graph_tell(struct graph *g, nn_model_ready *ready, void *arg)
+{
+    g->ready = ready;
+    g->ready_arg = arg;
+}
+
+double graph_counted(const struct graph *g)
+{
+    return g->counted;
+}
+
 enum yp_status graph_pass(struct graph *g, const void *parameters, double scale, void *gradient,
                           unsigned flags)
 {
@@ -256,6 +267,7 @@ enum yp_status graph_pass(struct graph *g, const void *parameters, double scale,
     enum yp_status status = YP_OK;
     if (gradient != NULL && !g->use.gradient)
         return yp_set_error(YP_INVALID, "graph_pass: the batch was loaded without a gradient");
+    nn_model_tell(g->model, g->ready, g->ready_arg);
     list_losses(g, parts);
     for (int i = 0; i < LOSSES && gradient != NULL && status == YP_OK; i++)
         if (parts[i].losses >= 0)

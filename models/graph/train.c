@@ -116,12 +116,14 @@ static enum yp_status read_items(const struct graph_trainee *t, struct train_ite
     return t->source.read(t->source.arg, items.index, items.count, epoch, batch);
 }
 
-/* One pass over a batch, with its loss. */
+/* One pass over a batch, with its loss; the nodes that count are known before it. */
 static enum yp_status run(struct graph_trainee *t, const struct graph_batch *batch,
                           struct graph_use use, const float *parameters, double scale,
-                          float *gradient, struct graph_loss *loss)
+                          float *gradient, struct graph_loss *loss, double *weight)
 {
     enum yp_status status = graph_load(t->graph, batch, use);
+    if (status == YP_OK)
+        *weight = graph_counted(t->graph);
     if (status == YP_OK)
         status = graph_pass(t->graph, parameters, scale, gradient, NN_MODEL_COPY);
     return status == YP_OK ? graph_read_loss(t->graph, loss) : status;
@@ -139,10 +141,15 @@ static enum yp_status gradient(void *arg, struct train_items items, const float 
                                   .seed = t->seed + YPI_GOLDEN * ((uint64_t)t->epoch + 1)};
     enum yp_status status = read_items(t, items, t->epoch, &batch);
     if (status == YP_OK)
-        status = run(t, &batch, use, parameters, scale, out, &loss);
+        status = run(t, &batch, use, parameters, scale, out, &loss, weight);
     *mean = loss.total;
-    *weight = loss.nodes;
     return status;
+}
+
+static void tell(void *arg, train_ready *ready, void *ready_arg)
+{
+    const struct graph_trainee *t = arg;
+    graph_tell(t->graph, ready, ready_arg);
 }
 
 /* -- metrics ----------------------------------------------------------------------------------- */
@@ -240,11 +247,13 @@ static enum yp_status evaluate(void *arg, struct train_items items, const float 
         status = read_items(t, some, -1, &batch);
         if (status != YP_OK)
             return status;
-        status = run(t, &batch, (struct graph_use){.losses = true}, parameters, 1, NULL, &loss);
+        double nodes = 0;
+        status =
+            run(t, &batch, (struct graph_use){.losses = true}, parameters, 1, NULL, &loss, &nodes);
         if (status == YP_OK && metrics != NULL)
             status = judge(t, &batch, &judged);
-        sum += loss.nodes * loss.total;
-        *weight += loss.nodes;
+        sum += nodes * loss.total;
+        *weight += nodes;
     }
     *mean = *weight > 0 ? sum / *weight : 0;
     if (metrics != NULL && status == YP_OK)
@@ -302,6 +311,7 @@ struct train_objective graph_trainee_objective(struct graph_trainee *t)
                                     .n_settings = SETTINGS,
                                     .gradient = gradient,
                                     .evaluate = evaluate,
+                                    .tell = tell,
                                     .epoch = begin_epoch,
                                     .any_device = true,
                                     .arg = t};

@@ -100,6 +100,9 @@ struct lm_batch {
 enum yp_status lm_pass(struct lm *lm, const struct lm_batch *batch, const void *parameters,
                        void *gradient, double scale, unsigned flags, double *mean);
 
+/* Whom passes with a gradient tell which of it is final, see nn_model_tell(). */
+void lm_tell(struct lm *lm, nn_model_ready *ready, void *arg);
+
 /* Where the result is on the device: logits (batch, context, vocabulary), of bf16 in that
  * precision, or losses (batch, context). Doubles of an oracle, and floats else. */
 const void *lm_result(const struct lm *lm);

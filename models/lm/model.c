@@ -297,6 +297,11 @@ static const char *wrong_with(const struct lm *lm, const struct lm_batch *batch,
                                                                  : NULL;
 }
 
+void lm_tell(struct lm *lm, nn_model_ready *ready, void *arg)
+{
+    nn_model_tell(lm->model, ready, arg);
+}
+
 enum yp_status lm_pass(struct lm *lm, const struct lm_batch *batch, const void *parameters,
                        void *gradient, double scale, unsigned flags, double *mean)
 {

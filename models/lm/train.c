@@ -171,6 +171,12 @@ static enum yp_status pass(void *arg, const float *parameters, float *gradient, 
     return status;
 }
 
+static void tell(void *arg, train_ready *ready, void *ready_arg)
+{
+    const struct lm_trainee *t = arg;
+    lm_tell(t->lm, ready, ready_arg);
+}
+
 static void measure(void *arg, double mean, double *metrics)
 {
     (void)arg;
@@ -191,7 +197,7 @@ struct train_objective lm_trainee_objective(struct lm_trainee *t)
     for (size_t i = 0; i < SETTINGS; i++)
         t->settings[i] = settings[i];
     t->parts = (struct train_parts){
-        .read = read_some, .pass = pass, .weigh = weigh, .measure = measure, .arg = t};
+        .read = read_some, .pass = pass, .tell = tell, .weigh = weigh, .measure = measure, .arg = t};
     return (struct train_objective){.parameters = lm_parameters(c),
                                     .items = t->source.sequences,
                                     .tensors = t->tensors,
@@ -203,6 +209,7 @@ struct train_objective lm_trainee_objective(struct lm_trainee *t)
                                     .identity = t->source.identity,
                                     .gradient = train_parts_gradient,
                                     .evaluate = train_parts_evaluate,
+                                    .tell = train_parts_tell,
                                     .any_device = true,
                                     .arg = &t->parts};
 }

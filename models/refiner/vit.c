@@ -33,6 +33,8 @@ struct vit {
     size_t count;                 /* images whose losses count */
     double scale;                 /* of their mean */
     float *parameters, *gradient; /* copies of the head's on the host, where it fell back */
+    nn_model_ready *ready;        /* NULL: nobody is told */
+    void *ready_arg;
 };
 
 /* -- options ----------------------------------------------------------------------------------- */
@@ -689,6 +691,22 @@ static enum yp_status encode_back(struct vit *vit, const void *parameters, void 
                         nn_model_cotangent(vit->head.model, vit->features));
     return status == YP_OK ? nn_model_pass(vit->encoder.model, parameters, gradient, flags)
                            : status;
+}
+
+/* The head's elements begin behind the encoder's. */
+static void head_ready(void *arg, size_t first, size_t count)
+{
+    const struct vit *vit = arg;
+    vit->ready(vit->ready_arg, vit->head_offset + first, count);
+}
+
+void vit_tell(struct vit *vit, nn_model_ready *ready, void *arg)
+{
+    ready = vit_fell_back(vit) ? NULL : ready;
+    vit->ready = ready;
+    vit->ready_arg = arg;
+    nn_model_tell(vit->head.model, ready != NULL ? head_ready : NULL, vit);
+    nn_model_tell(vit->encoder.model, ready, arg);
 }
 
 void vit_ask(struct vit *vit, size_t count, double scale)

@@ -138,6 +138,12 @@ static enum yp_status pass(void *arg, const float *parameters, float *gradient, 
     return status;
 }
 
+static void tell(void *arg, train_ready *ready, void *ready_arg)
+{
+    const struct vit_trainee *t = arg;
+    vit_tell(t->vit, ready, ready_arg);
+}
+
 struct train_objective vit_trainee_objective(struct vit_trainee *t)
 {
     const struct vit_options *o = &t->o;
@@ -161,7 +167,7 @@ struct train_objective vit_trainee_objective(struct vit_trainee *t)
                                                      {"at_once", o->batch}};
     for (size_t i = 0; i < SETTINGS; i++)
         t->settings[i] = settings[i];
-    t->parts = (struct train_parts){.read = read_some, .pass = pass, .arg = t};
+    t->parts = (struct train_parts){.read = read_some, .pass = pass, .tell = tell, .arg = t};
     return (struct train_objective){.parameters = vit_elements(o, VIT_PARTS),
                                     .items = t->source.images,
                                     .tensors = t->tensors,
@@ -171,6 +177,7 @@ struct train_objective vit_trainee_objective(struct vit_trainee *t)
                                     .identity = t->source.identity,
                                     .gradient = train_parts_gradient,
                                     .evaluate = train_parts_evaluate,
+                                    .tell = train_parts_tell,
                                     .any_device = true,
                                     .arg = &t->parts};
 }

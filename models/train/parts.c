@@ -17,12 +17,25 @@ enum yp_status train_parts_gradient(void *arg, struct train_items items, const f
     for (size_t at = 0, count = 0; at < items.count && status == YP_OK; at += count) {
         const struct train_items rest = {items.index + at, items.count - at};
         status = parts->read(parts->arg, rest, &count);
+        const bool tells = parts->ready != NULL && gradient != NULL && at + count == items.count;
+        if (tells)
+            parts->tell(parts->arg, parts->ready, parts->ready_arg);
         if (status == YP_OK)
             status = parts->pass(parts->arg, parameters, gradient, scale / *weight, flags, &sum);
+        if (tells)
+            parts->tell(parts->arg, NULL, NULL);
         flags = NN_MODEL_ADD;
     }
     *mean = sum / *weight;
     return status;
+}
+
+/* Parts before the last one add to a gradient that is not final. */
+void train_parts_tell(void *arg, train_ready *ready, void *ready_arg)
+{
+    struct train_parts *parts = arg;
+    parts->ready = parts->tell != NULL ? ready : NULL;
+    parts->ready_arg = ready_arg;
 }
 
 enum yp_status train_parts_evaluate(void *arg, struct train_items items, const float *parameters,

@@ -25,8 +25,13 @@ struct train_parts {
     /* Of an evaluation with metrics: before its first pass, and after its last; or NULL. */
     void (*begin)(void *arg);
     void (*measure)(void *arg, double mean, double *metrics);
+    /* See struct train_objective, as it is for one pass; or NULL: nobody is told. */
+    train_tell *tell;
     void *arg;
+    train_ready *ready; /* of train_parts_tell() */
+    void *ready_arg;
 };
 
 train_gradient train_parts_gradient; /* their arg is a struct train_parts */
 train_evaluate train_parts_evaluate;
+train_tell train_parts_tell;

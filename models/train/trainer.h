@@ -40,6 +40,15 @@ struct train_items {
 typedef enum yp_status train_gradient(void *arg, struct train_items items, const float *parameters,
                                       double scale, double *mean, double *weight, float *gradient);
 
+/* Elements first .. first + count - 1 of the gradient have the value that train_gradient leaves;
+ * count = 0: none more, and time to do something else. Each element at most once a call. */
+typedef void train_ready(void *arg, size_t first, size_t count);
+
+/* Whom the next calls of train_gradient tell while they go on, by the thread that called them;
+ * NULL: nobody. Before the first time they have written *weight. Elements that are not told are
+ * final when the call returns. */
+typedef void train_tell(void *arg, train_ready *ready, void *ready_arg);
+
 /* The same mean and weight without a gradient, and, unless it is NULL, the workload's measures to
  * `metrics` (n_metrics), on the host; NaN: there is none. */
 typedef enum yp_status train_evaluate(void *arg, struct train_items items, const float *parameters,
@@ -76,6 +85,7 @@ struct train_objective {
                           identity is refused */
     train_gradient *gradient;
     train_evaluate *evaluate; /* NULL: the loss is gradient's, and there are no metrics */
+    train_tell *tell;         /* NULL: the gradient is final when gradient returns */
     train_epoch *epoch;       /* NULL: nothing changes with epochs */
     bool any_device; /* it takes parameters and gradient where the trainer's device has them; else
                         in the host's memory alone */

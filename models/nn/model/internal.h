@@ -25,6 +25,7 @@ struct ypi_tensor {
     bool kept;    /* its value may be read after a pass */
     bool asked;   /* of a constant: its gradient is wanted */
     bool written; /* of a parameter: its gradient, by an earlier call of the plan */
+    int last_call, last_input; /* of a written parameter: which writes its gradient last */
     /* Of the plan: pieces by number, YPI_NONE where there is none. Of a parameter, `value` is its
      * copy in 16 bits. */
     int value, remade, gradient;
@@ -47,6 +48,7 @@ struct ypi_call {
     int prepared; /* of steady parameters: a piece, or YPI_NONE */
     int spare;    /* of plain loops, which do not add: where their gradients go first */
     unsigned add; /* gradients that an earlier call has written */
+    unsigned final; /* gradients of parameters that no later call writes */
 };
 
 struct nn_model {
@@ -67,6 +69,8 @@ struct nn_model {
     struct nn_model_bytes bytes;
     char *arena;
     bool copied; /* the arena has copies of the parameters */
+    nn_model_ready *ready; /* NULL: nobody is told */
+    void *ready_arg;
 };
 
 /* Whether its steps run as plain loops, in double or in float. */

@@ -129,6 +129,16 @@ enum nn_model_flags {
     NN_MODEL_BACK = 4, /* the gradient alone: the call before made the forward pass */
 };
 
+/* Elements first .. first + count - 1 of the gradient have the value that the pass leaves there;
+ * count = 0: none more, and time to do something else. */
+typedef void nn_model_ready(void *arg, size_t first, size_t count);
+
+/* Whom a pass with a gradient tells which parts of it are final, after each step of the backward
+ * pass; by the thread that called nn_model_pass(), and on the CPU alone, where a step is done when
+ * its call returns. Parameters that no step gives a gradient come first. What is told once stays so
+ * within a pass; with NN_MODEL_ADD the caller knows which pass is the last. NULL: nobody. */
+void nn_model_tell(struct nn_model *model, nn_model_ready *ready, void *arg);
+
 /* All steps; with a gradient where that was planned. Vectors are on the device; `gradient` NULL:
  * none is wanted, and only the forward pass runs. What is not YP_OK is the first step's that
  * fails. */

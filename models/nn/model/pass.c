@@ -224,6 +224,35 @@ static enum yp_status copy_parameters(const struct nn_model *model, const float 
     return status;
 }
 
+void nn_model_tell(struct nn_model *model, nn_model_ready *ready, void *arg)
+{
+    const bool waits = yp_device_memory_kind(model->o.device) == YP_HOST;
+    model->ready = waits ? ready : NULL;
+    model->ready_arg = arg;
+}
+
+static void tell_untouched(const struct nn_model *model)
+{
+    for (int i = 0; i < model->tensor_count; i++) {
+        const struct ypi_tensor *tensor = &model->tensors[i];
+        if (tensor->origin == YPI_PARAMETER && !tensor->written && tensor->count > 0)
+            model->ready(model->ready_arg, tensor->place, tensor->count);
+    }
+}
+
+static void tell(const struct nn_model *model, const struct ypi_call *call)
+{
+    const struct ypi_step *step = &model->steps[call->step];
+    for (int i = 0; i < nn_tensors(step->op); i++) {
+        if ((call->final >> i & 1) == 0)
+            continue;
+        const struct ypi_tensor *tensor = &model->tensors[step->tensors[i]];
+        model->ready(model->ready_arg, tensor->place, tensor->count);
+    }
+    if (call->final == 0)
+        model->ready(model->ready_arg, 0, 0);
+}
+
 enum yp_status nn_model_pass(struct nn_model *model, const void *parameters, void *gradient,
                              unsigned flags)
 {
@@ -237,8 +266,14 @@ enum yp_status nn_model_pass(struct nn_model *model, const void *parameters, voi
     enum yp_status status =
         !model->copied || (flags & NN_MODEL_COPY) != 0 ? copy_parameters(model, parameters) : YP_OK;
     model->copied = status == YP_OK;
-    for (int i = first; i < count && status == YP_OK; i++)
+    for (int i = first; i < count && status == YP_OK; i++) {
+        const bool tells = model->ready != NULL && i >= model->forward_calls;
+        if (tells && i == model->forward_calls)
+            tell_untouched(model);
         if (i + 1 >= count || !does_both(model, &model->calls[i + 1]))
             status = run_call(model, &model->calls[i], parameters, gradient, flags);
+        if (tells && status == YP_OK)
+            tell(model, &model->calls[i]);
+    }
     return status;
 }

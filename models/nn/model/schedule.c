@@ -208,6 +208,13 @@ static enum yp_status write_gradient(struct nn_model *model, int at, int i)
                               "must lie between them",
                               step->op->name, tensor->name, other->name);
     call->add |= again ? 1U << i : 0;
+    if (tensor->origin == YPI_PARAMETER) {
+        if (again)
+            model->calls[tensor->last_call].final &= ~(1U << tensor->last_input);
+        call->final |= 1U << i;
+        tensor->last_call = at;
+        tensor->last_input = i;
+    }
     tensor->written = true;
     if (tensor->origin != YPI_PARAMETER && tensor->gradient == YPI_NONE)
         tensor->gradient = add_piece(
