@@ -196,8 +196,12 @@ struct train_objective lm_trainee_objective(struct lm_trainee *t)
                                                      {"at_once", t->o.batch}};
     for (size_t i = 0; i < SETTINGS; i++)
         t->settings[i] = settings[i];
-    t->parts = (struct train_parts){
-        .read = read_some, .pass = pass, .tell = tell, .weigh = weigh, .measure = measure, .arg = t};
+    t->parts = (struct train_parts){.read = read_some,
+                                    .pass = pass,
+                                    .tell = tell,
+                                    .weigh = weigh,
+                                    .measure = measure,
+                                    .arg = t};
     return (struct train_objective){.parameters = lm_parameters(c),
                                     .items = t->source.sequences,
                                     .tensors = t->tensors,

@@ -139,8 +139,8 @@ void vit_ask(struct vit *vit, size_t count, double scale);
  * `feature` have none: it is 0. */
 enum yp_status vit_pass(struct vit *vit, const void *parameters, void *gradient, unsigned flags);
 
-/* Whom passes with a gradient tell which of it is final, see nn_model_tell(): first the head's, then
- * the encoder's. Nobody where the head fell back. */
+/* Whom passes with a gradient tell which of it is final, see nn_model_tell(): first the head's,
+ * then the encoder's. Nobody where the head fell back. */
 void vit_tell(struct vit *vit, nn_model_ready *ready, void *arg);
 
 /* The halves of vit_pass() without a gradient, for those who time them. */

@@ -174,17 +174,19 @@ static enum yp_status step(struct train *train, bool *go_on)
         return status;
     at->place++;
     train->unsaved = true;
-    const struct train_event event = {.kind = TRAIN_STEP,
-                                      .epoch = at->epoch + 1,
-                                      .place = at->place,
-                                      .step = at->step,
-                                      .loss = sum.loss,
-                                      .weight = sum.weight,
-                                      .norm = norm,
-                                      .lr = at->lr,
-                                      .scale = scale,
-                                      .skipped = skipped,
-                                      .seconds = ypi_now() - begun};
+    const struct train_event event = {
+        .kind = TRAIN_STEP,
+        .epoch = at->epoch + 1,
+        .place = at->place,
+        .step = at->step,
+        .loss = sum.loss,
+        .weight = sum.weight,
+        .norm = norm,
+        .lr = at->lr,
+        .scale = scale,
+        .skipped = skipped,
+        .exchange = train->shards != NULL ? train->shards->times : (struct train_exchange){0},
+        .seconds = ypi_now() - begun};
     return ask(train, &event, go_on);
 }
 

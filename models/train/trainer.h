@@ -97,6 +97,14 @@ struct train_objective {
 /* TRAIN_SAVING: before a checkpoint is written; a watcher that keeps something writes it out. */
 enum train_event_kind { TRAIN_STEP, TRAIN_EPOCH, TRAIN_SAVING, TRAIN_SAVED };
 
+/* Of many ranks, seconds of a step of this rank: */
+struct train_exchange {
+    double wait;   /* for the slowest rank's batches */
+    double hidden; /* moving gradients while the backward passes went on */
+    double open;   /* moving gradients, or waiting for them, after them */
+    double spread; /* moving parameters */
+};
+
 /* What happened. Epochs count from 1; epoch 0 is the judgement before the first. */
 struct train_event {
     enum train_event_kind kind;
@@ -110,6 +118,7 @@ struct train_event {
     double lr;           /* the step was made with; of TRAIN_EPOCH: from now on */
     double scale;        /* of the loss; 1 without loss scaling */
     bool skipped;        /* the loss or the gradient was not finite, or nothing counted */
+    struct train_exchange exchange; /* zeros: one process */
     /* TRAIN_EPOCH: */
     double train_loss;      /* mean over the steps of the epoch; NaN without one */
     double validation_loss; /* NaN without items for validation */
@@ -145,6 +154,9 @@ struct ypk_communicator;
  * rank adds up the gradients for its part of the parameters, keeps the optimiser's state of that
  * part alone (ZeRO-1), updates it and sends it to the others.
  *
+ * Where the objective tells which parts of the gradient are final, a bucket goes to the other ranks
+ * while the backward pass goes on; no bit depends on that.
+ *
  * With whole batches, and `once` not set, loss and parameters have the bits of one process: sums
  * are double, in the order of batches. Else a rank's batches are summed first, or divided, and the
  * gradient is that of one process within the rounding of float.
@@ -156,6 +168,9 @@ struct train_ranks {
     struct ypk_communicator *all; /* NULL: one process. Of the CPU's trainers alone */
     size_t bucket;                /* bytes of gradient that are exchanged at once; 0: 25 MiB */
     bool once;                    /* one exchange a step instead of one for each batch of a rank */
+    /* No exchange begins before a batch's gradient is whole. It takes the received pieces of one
+     * bucket, and not of all: 4 (ranks - 1) / ranks bytes a parameter less. */
+    bool no_overlap;
 };
 
 struct train_config {

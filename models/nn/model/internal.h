@@ -18,13 +18,13 @@ struct ypi_tensor {
     enum ypi_origin origin;
     enum nn_type type;
     size_t count;
-    size_t place; /* of a parameter: in the vector */
-    int step;     /* that made it */
-    bool again;   /* not kept for the vjp */
-    bool result;  /* an output that no step takes */
-    bool kept;    /* its value may be read after a pass */
-    bool asked;   /* of a constant: its gradient is wanted */
-    bool written; /* of a parameter: its gradient, by an earlier call of the plan */
+    size_t place;              /* of a parameter: in the vector */
+    int step;                  /* that made it */
+    bool again;                /* not kept for the vjp */
+    bool result;               /* an output that no step takes */
+    bool kept;                 /* its value may be read after a pass */
+    bool asked;                /* of a constant: its gradient is wanted */
+    bool written;              /* of a parameter: its gradient, by an earlier call of the plan */
     int last_call, last_input; /* of a written parameter: which writes its gradient last */
     /* Of the plan: pieces by number, YPI_NONE where there is none. Of a parameter, `value` is its
      * copy in 16 bits. */
@@ -44,10 +44,10 @@ struct ypi_step {
 struct ypi_call {
     enum ypi_call_kind { YPI_FORWARD, YPI_AGAIN, YPI_VJP } kind;
     int step;
-    int work;     /* a piece, or YPI_NONE */
-    int prepared; /* of steady parameters: a piece, or YPI_NONE */
-    int spare;    /* of plain loops, which do not add: where their gradients go first */
-    unsigned add; /* gradients that an earlier call has written */
+    int work;       /* a piece, or YPI_NONE */
+    int prepared;   /* of steady parameters: a piece, or YPI_NONE */
+    int spare;      /* of plain loops, which do not add: where their gradients go first */
+    unsigned add;   /* gradients that an earlier call has written */
     unsigned final; /* gradients of parameters that no later call writes */
 };
 
@@ -68,7 +68,7 @@ struct nn_model {
     enum nn_model_pass pass;
     struct nn_model_bytes bytes;
     char *arena;
-    bool copied; /* the arena has copies of the parameters */
+    bool copied;           /* the arena has copies of the parameters */
     nn_model_ready *ready; /* NULL: nobody is told */
     void *ready_arg;
 };

@@ -118,7 +118,11 @@ void ypi_train_lay_out_shards(struct ypi_train_shards *s, struct ypi_arena *aren
     s->cuts = ypi_arena_take(arena, s->n_buckets * (size + 1), sizeof *s->cuts);
     s->place = ypi_arena_take(arena, s->n_buckets, sizeof *s->place);
     s->total = ypi_arena_take(arena, s->own, sizeof *s->total);
-    s->received = ypi_arena_take(arena, (size - 1) * s->largest, sizeof *s->received);
+    s->overlap = objective->tell != NULL && !config->ranks.no_overlap;
+    const size_t pieces = (size - 1) * (s->overlap ? s->own : s->largest);
+    s->received =
+        ypi_arena_take(arena, pieces > s->largest ? pieces : s->largest, sizeof *s->received);
+    s->left = ypi_arena_take(arena, s->overlap ? s->n_buckets : 0, sizeof *s->left);
     s->squares = ypi_arena_take(arena, s->n_units, sizeof *s->squares);
     s->weights = ypi_arena_take(arena, size, sizeof *s->weights);
     s->records = ypi_arena_take(arena, size * (1 + s->batches), sizeof *s->records);
@@ -180,6 +184,8 @@ enum yp_status ypi_train_meet(const struct train *train, struct ypk_communicator
         {"checkpoint's being there", c->checkpoint != NULL},
         {"checkpoint_every", c->checkpoint_every},
         {"ranks.bucket", c->ranks.bucket},
-        {"ranks.once", c->ranks.once}};
+        {"ranks.once", c->ranks.once},
+        {"ranks.no_overlap", c->ranks.no_overlap},
+        {"objective->tell's being there", o->tell != NULL}};
     return ypi_ranks_alike(all, "train_create", alike, sizeof alike / sizeof *alike);
 }

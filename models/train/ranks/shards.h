@@ -38,13 +38,23 @@ struct ypi_train_shards {
     size_t own, largest, widest; /* elements: of the rank's pieces, of the largest piece of any
                                     rank, of the largest bucket */
     struct ypi_train_unit *units;
-    size_t *cuts;    /* (n_buckets, size + 1): the unit with which a rank's piece begins */
-    size_t *place;   /* (n_buckets): of the rank's piece in its arrays */
-    double *total;   /* (own): weighted gradients of the step */
-    float *received; /* (size - 1, largest) */
-    double *squares; /* (n_units) */
-    double *weights; /* (size) */
+    size_t *cuts;  /* (n_buckets, size + 1): the unit with which a rank's piece begins */
+    size_t *place; /* (n_buckets): of the rank's piece in its arrays */
+    double *total; /* (own): weighted gradients of the step */
+    /* Of one bucket (size - 1, largest); with overlap of all, those of a bucket together:
+     * (size - 1) own. */
+    float *received;
+    double *squares;                  /* (n_units) */
+    double *weights;                  /* (size) */
     struct ypi_train_record *records; /* (size, 1 + batches): the first one is the status */
+    struct train_exchange times;      /* of the step */
+    double last_weight;               /* of the rank's last batch */
+    /* With overlap, of the round: */
+    bool overlap;
+    size_t *left;             /* (n_buckets): elements that are not final */
+    size_t begun;             /* buckets, from the last one on */
+    double weight_before;     /* of its batches before the last one */
+    enum yp_status under_way; /* of what began while the objective was at work */
 };
 
 /* Whether the configuration has more than one rank. */
@@ -62,6 +72,27 @@ void ypi_train_lay_out_shards(struct ypi_train_shards *shards, struct ypi_arena 
 
 struct ypi_train_piece ypi_train_piece(const struct ypi_train_shards *shards, size_t bucket,
                                        int rank);
+
+/* Where this rank has the piece of the k-th rank before it. */
+static inline float *ypi_train_received(const struct ypi_train_shards *s, size_t bucket, int k)
+{
+    const size_t before = (size_t)(k - 1);
+    return s->received + (s->overlap ? (size_t)(s->size - 1) * s->place[bucket] +
+                                           before * ypi_train_piece(s, bucket, s->rank).count
+                                     : before * s->largest);
+}
+
+/* total += weight gradient of every rank for this rank's piece, in their order: as one process adds
+ * batches. */
+void ypi_train_add_bucket(const struct train *train, size_t bucket);
+
+/* A round with overlap: at its beginning, before the rank's last batch (weight of those before it),
+ * after it. Every rank begins all buckets, whatever has failed, and ends them. */
+void ypi_train_overlap_round(struct train *train);
+void ypi_train_overlap_batch(struct train *train, double weight_before);
+enum yp_status ypi_train_overlap_rest(struct train *train);
+/* Adds what has come, unless `status` is an error, which is the result. */
+enum yp_status ypi_train_overlap_end(struct train *train, enum yp_status status);
 
 /* -- all of these are collective -------------------------------------------------------------- */
 

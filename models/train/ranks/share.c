@@ -1,6 +1,7 @@
 /* A step by many ranks: batches, sums of their gradients, updates. */
 #include "models/train/internal.h"
 
+#include "base/system/clock.h"
 #include "models/nn/operators/sum_squares.h"
 
 #include <math.h>
@@ -26,23 +27,33 @@ static void add(double *restrict total, double weight, const float *restrict gra
         total[i] += weight * (double)gradient[i];
 }
 
-/* total += weight gradient of every rank, in their order: as one process adds batches. */
-static enum yp_status add_bucket(const struct ypi_train_shards *s, const float *gradient,
-                                 size_t bucket)
+void ypi_train_add_bucket(const struct train *train, size_t bucket)
 {
+    const struct ypi_train_shards *s = train->shards;
+    const struct ypi_train_piece mine = ypi_train_piece(s, bucket, s->rank);
+    for (int rank = 0; rank < s->size; rank++) {
+        const int k = (s->rank - rank + s->size) % s->size;
+        if (s->weights[rank] > 0)
+            add(s->total + s->place[bucket], s->weights[rank],
+                k == 0 ? train->at.gradient + mine.first : ypi_train_received(s, bucket, k),
+                mine.count);
+    }
+}
+
+static enum yp_status exchange_bucket(const struct train *train, size_t bucket)
+{
+    struct ypi_train_shards *s = train->shards;
+    const double begun = ypi_now();
     const struct ypi_train_piece mine = ypi_train_piece(s, bucket, s->rank);
     enum yp_status status = YP_OK;
     for (int k = 1; k < s->size && status == YP_OK; k++) {
         const int to = (s->rank + k) % s->size, from = (s->rank + s->size - k) % s->size;
-        status = swap(s, gradient, ypi_train_piece(s, bucket, to), to,
-                      s->received + (size_t)(k - 1) * s->largest, mine.count, from);
+        status = swap(s, train->at.gradient, ypi_train_piece(s, bucket, to), to,
+                      ypi_train_received(s, bucket, k), mine.count, from);
     }
-    for (int rank = 0; rank < s->size && status == YP_OK; rank++) {
-        const size_t k = (size_t)((s->rank - rank + s->size) % s->size);
-        if (s->weights[rank] > 0)
-            add(s->total + s->place[bucket], s->weights[rank],
-                k == 0 ? gradient + mine.first : s->received + (k - 1) * s->largest, mine.count);
-    }
+    s->times.open += ypi_now() - begun;
+    if (status == YP_OK)
+        ypi_train_add_bucket(train, bucket);
     return status;
 }
 
@@ -50,7 +61,7 @@ static enum yp_status add_round(const struct train *train)
 {
     enum yp_status status = YP_OK;
     for (size_t b = 0; b < train->shards->n_buckets && status == YP_OK; b++)
-        status = add_bucket(train->shards, train->at.gradient, b);
+        status = exchange_bucket(train, b);
     return status;
 }
 
@@ -76,12 +87,14 @@ static enum yp_status compute(struct train *train, struct train_items items,
                               struct ypi_train_record *record)
 {
     const struct train_objective *o = &train->objective;
-    double mean = NAN, weight = 0;
+    double mean = NAN, *last = &train->shards->last_weight; /* overlap needs it before the end */
     enum yp_status status = YP_OK;
     *record = (struct ypi_train_record){0};
+    *last = 0;
     if (items.count > 0)
         status = o->gradient(o->arg, items, train->at.parameters, train->progress.scaling.scale,
-                             &mean, &weight, train->at.gradient);
+                             &mean, last, train->at.gradient);
+    const double weight = *last;
     if (status == YP_OK && !(weight >= 0 && isfinite(weight)))
         status = yp_set_error(
             YP_INVALID, "train_run: the objective's weight is %g, allowed is 0 and more", weight);
@@ -98,19 +111,25 @@ static enum yp_status compute_round(struct train *train, struct train_items step
     const struct ypi_train_arrays *at = &train->at;
     enum yp_status status = YP_OK;
     *weight = 0;
+    if (s->overlap)
+        ypi_train_overlap_round(train);
     if (at->sum != NULL)
         status = ypi_train_zero(at, at->sum, at->count * sizeof *at->sum);
     for (size_t i = 0; i < s->batches && status == YP_OK; i++) {
         size_t number = round * s->batches + i;
         if (s->whole)
             number = number * (size_t)s->size + (size_t)s->rank;
+        const bool overlaps = s->overlap && i + 1 == s->batches;
+        if (overlaps)
+            ypi_train_overlap_batch(train, *weight);
         status = compute(train, items_of(train, step, number), &records[i]);
         *weight += records[i].weight;
-        if (status == YP_OK && records[i].weight > 0 && at->sum != NULL)
+        if (status == YP_OK && records[i].weight > 0 && at->sum != NULL && !overlaps)
             status = ypi_train_add(at, records[i].weight);
     }
-    return status == YP_OK && at->sum != NULL && *weight > 0 ? ypi_train_divide(at, *weight)
-                                                             : status;
+    if (status == YP_OK && at->sum != NULL && *weight > 0 && !s->overlap)
+        status = ypi_train_divide(at, *weight);
+    return status;
 }
 
 /* Losses in the order of batches, and the weight of each rank. */
@@ -141,22 +160,34 @@ static enum yp_status gather_records(const struct ypi_train_shards *s, enum yp_s
     return status == YP_OK && failed ? ypi_ranks_agree(s->all, mine) : status;
 }
 
+static enum yp_status first_of(enum yp_status a, enum yp_status b)
+{
+    return a != YP_OK ? a : b;
+}
+
 enum yp_status ypi_train_share_batches(struct train *train, struct train_items step, double *loss,
                                        double *weight)
 {
-    const struct ypi_train_shards *s = train->shards;
+    struct ypi_train_shards *s = train->shards;
     struct ypi_train_record *own = s->records + (size_t)s->rank * (1 + s->batches);
     const double scale = train->progress.scaling.scale;
     enum yp_status status = YP_OK;
     *loss = *weight = 0;
+    s->times = (struct train_exchange){0};
     memset(s->total, 0, s->own * sizeof *s->total);
     for (size_t round = 0; round < s->rounds && status == YP_OK; round++) {
         double local;
         status = compute_round(train, step, round, own + 1, &local);
+        if (s->overlap)
+            status = first_of(status, ypi_train_overlap_rest(train));
+        const double begun = ypi_now();
         status = gather_records(s, status);
+        s->times.wait += ypi_now() - begun;
         if (status == YP_OK)
             add_records(s, loss, weight);
-        if (status == YP_OK)
+        if (s->overlap)
+            status = ypi_train_overlap_end(train, status);
+        else if (status == YP_OK)
             status = add_round(train);
     }
     *loss /= *weight;
@@ -250,8 +281,10 @@ enum yp_status ypi_train_share_step(struct train *train, double factor, uint64_t
     for (size_t b = 0; b < train->shards->n_buckets && status == YP_OK; b++)
         status = step_piece(train, b, factor, t);
     status = ypi_ranks_agree(train->shards->all, status);
+    const double begun = ypi_now();
     for (size_t b = 0; b < train->shards->n_buckets && status == YP_OK; b++)
         status = spread_bucket(train->shards, train->at.parameters, b);
+    train->shards->times.spread = ypi_now() - begun;
     return status;
 }
 

@@ -84,6 +84,9 @@ Test(nn_model, vjps_run_backwards_and_add_to_what_is_there)
     }
     cr_expect_eq(m->calls[4].add, 0, "the first to write w's gradient");
     cr_expect_eq(m->calls[5].add, 3, "x has the sum's, w the other's");
+    cr_expect_eq(m->calls[4].final, 0, "w's gradient is not whole");
+    cr_expect_eq(m->calls[5].final, 2, "w's");
+    cr_expect_eq(m->calls[6].final, 1, "the table's");
     nn_model_destroy(m);
 }
 

@@ -17,8 +17,41 @@ static const struct yp_tensor tensors[] = {
 
 struct subject {
     uint32_t fails; /* an item that cannot be read; 0: none */
-    bool extreme;
+    bool extreme, again;
+    int rank;
+    bool dies, tells_twice;
+    train_ready *ready; /* NULL: it tells nobody */
+    void *ready_arg;
 };
+
+static void tell(void *arg, train_ready *ready, void *ready_arg)
+{
+    struct subject *s = arg;
+    s->ready = ready;
+    s->ready_arg = ready_arg;
+}
+
+/* Writes the gradient from its end on, part by part, and tells each; ranks have other parts. What
+ * is not told yet is no number. Only the first `count` parts. */
+static void write_parts(struct subject *s, const float *from, float *g, size_t count)
+{
+    const size_t part = 700 + 300 * (size_t)s->rank;
+    if (s->ready == NULL) {
+        memcpy(g, from, N * sizeof *g);
+        return;
+    }
+    for (size_t k = 0; k < N; k++)
+        g[k] = NAN;
+    for (size_t end = N, n = 0; end > 0 && n < count; n++) {
+        const size_t some = end < part ? end : part;
+        end -= some;
+        memcpy(g + end, from + end, some * sizeof *g);
+        s->ready(s->ready_arg, 0, 0);
+        s->ready(s->ready_arg, end, some);
+        if (s->tells_twice)
+            s->ready(s->ready_arg, end, 1);
+    }
+}
 
 /* Numbers of which double keeps no sum: what is left when the large ones cancel tells the order. */
 static float extreme_of(uint32_t item)
@@ -28,21 +61,30 @@ static float extreme_of(uint32_t item)
 
 /* The distance of the parameters from numbers of each item, which an item counts more or less. */
 static enum yp_status gradient(void *arg, struct train_items items, const float *p, double scale,
-                               double *mean, double *weight, float *g)
+                               double *mean, double *weight, float *out)
 {
-    const struct subject *s = arg;
+    struct subject *s = arg;
+    static float g[N];
     *mean = *weight = 0;
     memset(g, 0, N * sizeof *g);
     if (s->extreme) {
         g[1] = g[A - 1] = g[N - 1] = extreme_of(items.index[0]);
         *weight = 1;
+        write_parts(s, g, out, SIZE_MAX);
         return YP_OK;
     }
     for (size_t n = 0; n < items.count; n++) {
         uint64_t state = items.index[n] + 1;
         const double counts = (double)(items.index[n] % 3); /* some not at all */
-        if (items.index[n] == s->fails && s->fails > 0)
+        if (items.index[n] == s->fails && s->fails > 0) {
+            write_parts(s, g, out, 9);
+            if (s->dies) {
+                usleep(100000); /* the others wait for it */
+                _exit(3);
+            }
+            s->fails = s->again ? 0 : s->fails;
             return yp_set_error(YP_IO, "item %u is not there", items.index[n]);
+        }
         *weight += counts;
         for (size_t k = 0; k < N; k++) {
             const double off = (double)p[k] - script_uniform(&state);
@@ -53,6 +95,7 @@ static enum yp_status gradient(void *arg, struct train_items items, const float 
     for (size_t k = 0; k<N && * weight> 0; k++)
         g[k] = (float)(scale * (double)g[k] / *weight);
     *mean = *weight > 0 ? *mean / *weight : 0;
+    write_parts(s, g, out, SIZE_MAX);
     return YP_OK;
 }
 
@@ -78,7 +121,10 @@ static bool watch(void *arg, const struct train_event *event)
 struct job {
     size_t batch, accumulate, bucket;
     bool once, sgd, extreme;
-    int fails; /* rank that cannot read an item, or -1 */
+    bool tells, no_overlap; /* the objective tells; and that is used */
+    bool tells_twice;
+    int fails;        /* rank that cannot read an item, or -1 */
+    bool again, dies; /* that rank: only once, and goes on; ends in the middle of a batch */
     uint64_t steps;
     const char *from, *to;     /* checkpoints, or NULL */
     const struct outcome *one; /* what each rank must have to the bit, or NULL */
@@ -103,7 +149,8 @@ static struct train_config config_of(const struct job *job, struct ypk_communica
     config.scaling.interval = 4;
     config.watch = watch;
     config.watch_arg = out;
-    config.ranks = (struct train_ranks){.all = c, .bucket = job->bucket, .once = job->once};
+    config.ranks = (struct train_ranks){
+        .all = c, .bucket = job->bucket, .once = job->once, .no_overlap = job->no_overlap};
     train_set_add(&config.no_decay, 2);
     train_set_add(&config.frozen, 1);
     return config;
@@ -124,7 +171,12 @@ static enum yp_status run(struct ypk_communicator *c, void *argument)
     const struct job *job = argument;
     static struct outcome out;
     static float start[N];
-    struct subject subject = {.fails = ypk_rank(c) == job->fails ? 7 : 0, .extreme = job->extreme};
+    struct subject subject = {.fails = ypk_rank(c) == job->fails ? 7 : 0,
+                              .extreme = job->extreme,
+                              .rank = ypk_rank(c),
+                              .again = job->again,
+                              .dies = job->dies,
+                              .tells_twice = job->tells_twice};
     memset(&out, 0, sizeof out);
     uint64_t state = 9 + (uint64_t)ypk_rank(c); /* rank 0's are taken */
     for (size_t k = 0; k < N; k++)
@@ -135,6 +187,7 @@ static enum yp_status run(struct ypk_communicator *c, void *argument)
                                               .tensors = tensors,
                                               .n_tensors = 4,
                                               .gradient = gradient,
+                                              .tell = job->tells ? tell : NULL,
                                               .arg = &subject};
     struct yp_memory before, after;
     yp_device_memory(yp_device_cpu(), &before);
@@ -147,6 +200,8 @@ static enum yp_status run(struct ypk_communicator *c, void *argument)
     enum yp_status status =
         job->from != NULL ? train_resume(train, job->from) : train_begin(train, start);
     if (status == YP_OK)
+        status = train_run(train, job->steps);
+    if (status != YP_OK && job->again)
         status = train_run(train, job->steps);
     if (status == YP_OK && job->to != NULL)
         status = train_save(train, job->to);
@@ -185,28 +240,12 @@ static void by(int size, struct job job)
 
 static struct job plain(void)
 {
-    return (struct job){.batch = 3, .accumulate = 4, .bucket = 4096 * 4, .fails = -1};
+    return (struct job){
+        .batch = 3, .accumulate = 4, .bucket = 4096 * 4, .tells = true, .fails = -1};
 }
 
-/* 42 or 43 items for training: the last step of an epoch has fewer batches than ranks. */
-Test(train_ranks, whole_batches)
-{
-    for (int sgd = 0; sgd < 2; sgd++) {
-        struct job job = plain();
-        struct outcome *one = shared_outcome();
-        job.sgd = sgd;
-        job.rank0 = one;
-        by(1, job);
-        cr_expect_gt(one->steps, 8);
-        job.rank0 = NULL;
-        job.one = one;
-        by(2, job);
-        by(4, job);
-        job.bucket = 0; /* all in one */
-        by(4, job);
-    }
-}
-
+/* 42 or 43 items for training: the last step of an epoch has fewer batches than ranks. With and
+ * without overlap, in several buckets and in one. */
 Test(train_ranks, order_of_sums)
 {
     struct job job = plain();
@@ -221,22 +260,35 @@ Test(train_ranks, order_of_sums)
     cr_expect_gt(cancelled, 2);
     job.rank0 = NULL;
     job.one = one;
-    by(2, job);
-    by(4, job);
+    for (int how = 0; how < 3; how++) {
+        job.tells = how > 0;
+        job.no_overlap = how == 2;
+        by(2, job);
+        by(4, job);
+        job.bucket = 0;
+        by(4, job);
+        job.bucket = plain().bucket;
+    }
 }
 
+/* Where the bits are not those of one process, overlap does not change them either. */
 Test(train_ranks, rounded_differently)
 {
-    struct job job = plain();
-    struct outcome *one = shared_outcome();
-    job.rank0 = one;
-    by(1, job);
-    job.rank0 = NULL;
-    job.near = one;
-    job.bound = 1e-5;
-    by(3, job); /* a share of each batch */
-    job.once = true;
-    by(2, job);
+    struct outcome *one = shared_outcome(), *same = shared_outcome();
+    for (int once = 0; once < 2; once++) { /* or a share of each batch */
+        struct job job = plain();
+        job.rank0 = one;
+        by(1, job);
+        job.once = once;
+        job.near = one;
+        job.bound = 1e-5;
+        job.rank0 = same;
+        by(once ? 2 : 3, job);
+        job.rank0 = NULL;
+        job.one = same;
+        job.no_overlap = true;
+        by(once ? 2 : 3, job);
+    }
 }
 
 static void expect_same_file(const char *a, const char *b)
@@ -298,6 +350,35 @@ static void expect_all(int size, struct job job, const char *text)
     world_end(&world);
 }
 
+/* A batch that fails when a part of it is sent: the next run goes on, with the same bits. */
+Test(train_ranks, goes_on_after_a_failure)
+{
+    struct outcome *one = shared_outcome();
+    struct job job = plain();
+    job.rank0 = one;
+    by(1, job);
+    job.rank0 = NULL;
+    job.one = one;
+    job.again = true;
+    for (job.fails = 0; job.fails < 2; job.fails++)
+        by(2, job);
+}
+
+/* A rank that ends in the middle of a batch, when a part of it is sent. */
+Test(train_ranks, names_a_rank_that_ends)
+{
+    struct world world = {0};
+    struct job job = plain();
+    job.fails = 1;
+    job.dies = true;
+    job.accumulate = 3;
+    job.batch = 16;
+    world_begin(&world);
+    world_run(&world, 2, run, &job);
+    expect_said(&world, 0, "ranks: rank 1 of 2 closed the connection; rank 0 ");
+    world_end(&world);
+}
+
 Test(train_ranks, failures)
 {
     struct job job = plain();
@@ -305,6 +386,11 @@ Test(train_ranks, failures)
     job.accumulate = 3; /* rank 1 sees an item of every batch */
     job.batch = 16;
     expect_all(2, job, "rank 1: item 7 is not there");
+    job.tells = false;
+    expect_all(2, job, "rank 1: item 7 is not there");
+    job = plain();
+    job.tells_twice = true;
+    expect_all(2, job, "rank 0: train_run: the objective tells elements ");
     job = plain();
     job.to = "/proc/nobody/can/write/this";
     expect_all(2, job, "rank 0: ");
