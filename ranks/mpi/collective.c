@@ -43,6 +43,7 @@ static void take_words(const struct ypk_node *node, const struct ypk_call *call)
     case YPK_BARRIER:
     case YPK_ALLOCATE:
     case YPK_FREE:
+    case YPK_MESSAGES: /* never an engine's */
         break;
     }
 }

@@ -86,6 +86,7 @@ enum yp_status ypk_without_copy(struct ypk_node *node, const struct ypk_call *ca
     case YPK_BARRIER:
     case YPK_ALLOCATE:
     case YPK_FREE:
+    case YPK_MESSAGES: /* never an engine's */
         break;
     }
     return ypk_meet(node, call); /* all have read what is this rank's */
