@@ -249,6 +249,9 @@ static enum yp_status make(const struct building *b)
 static bool is_made(const struct building *b)
 {
     struct ypi_revision *r = b->revision;
+    ypi_list_free(r->programs, r->program_count); /* of a look before */
+    r->programs = NULL;
+    r->program_count = 0;
     if (ypi_cache_is_made(b->place) && find_suites(b) && keep_built(b) == YP_OK) {
         ypi_cache_code(b->place, r->code);
         return true;
@@ -277,6 +280,30 @@ static enum yp_status make_in_place(const struct building *b, FILE *progress)
     return status;
 }
 
+/* The place's lock, shared with others, with the build in it: both sides of a gate may be the same
+ * one. A lock of this process alone cannot become a shared one without a gap, in which another
+ * process may remove the place; so it is given back, and the place is looked at again. -1 with
+ * yp_last_error() set. */
+static int lock_made(const struct building *b, FILE *progress)
+{
+    enum { TRIES = 3 };
+    for (int i = 0; i < TRIES; i++) {
+        int lock = ypi_cache_lock(b->place, false, progress, b->stop);
+        if (lock < 0 || is_made(b))
+            return lock;
+        close(lock);
+        lock = ypi_cache_lock(b->place, true, progress, b->stop);
+        const enum yp_status status = lock >= 0 ? make_in_place(b, progress) : yp_last_status();
+        if (lock >= 0)
+            close(lock);
+        if (status != YP_OK)
+            return -1;
+    }
+    (void)yp_set_error(YP_IO, "%s was removed each time it was built: is it in use elsewhere?",
+                       b->place);
+    return -1;
+}
+
 enum yp_status ypi_revision_build(const struct ypi_recipe *recipe, struct ypi_revision *revision,
                                   FILE *progress, const volatile bool *stop)
 {
@@ -292,21 +319,12 @@ enum yp_status ypi_revision_build(const struct ypi_recipe *recipe, struct ypi_re
                          .log = ypi_format("%s.log", place),
                          .checkout = ypi_format("%s/source", place),
                          .stop = stop};
-    /* Shared first: both sides of a gate may be the same build. */
-    int lock = ypi_cache_lock(place, false, progress, stop);
-    bool made = lock >= 0 && is_made(&b);
-    if (lock >= 0 && !made) {
-        close(lock);
-        lock = ypi_cache_lock(place, true, progress, stop);
-    }
-    if (!made)
-        status = lock >= 0 ? make_in_place(&b, progress) : yp_last_status();
-    if (status == YP_OK) {
+    const int lock = lock_made(&b, progress);
+    if (lock >= 0) {
         revision->lock = lock;
-        ypi_cache_share(lock);
         ypi_cache_prune(recipe);
-    } else if (lock >= 0) {
-        close(lock);
+    } else {
+        status = yp_last_status();
     }
     free(b.checkout);
     free(b.log);

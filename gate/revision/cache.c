@@ -100,11 +100,6 @@ int ypi_cache_lock(const char *place, bool alone, FILE *progress, const volatile
     return fd;
 }
 
-void ypi_cache_share(int lock)
-{
-    (void)flock(lock, LOCK_SH);
-}
-
 bool ypi_cache_is_made(const char *place)
 {
     char *mark = ypi_format("%s/" MARK, place);

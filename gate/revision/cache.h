@@ -18,7 +18,6 @@ char *ypi_cache_tests(const struct ypi_recipe *recipe, const char *name);
 /* Locks a place, alone or shared with others that use it; waits for another build there, and says
  * so on `progress`. A descriptor to close, -1 with yp_last_error() set. */
 int ypi_cache_lock(const char *place, bool alone, FILE *progress, const volatile bool *stop);
-void ypi_cache_share(int lock); /* one that was alone */
 
 /* A place is made when its mark is there, which is written last. */
 bool ypi_cache_is_made(const char *place);

@@ -115,25 +115,32 @@ static enum yp_status copy(const char *from, const char *to, struct ypi_digest *
     return status;
 }
 
+/* With the place locked by this process alone. */
+static bool move(const char *part, const char *place)
+{
+    if (ypi_cache_is_made(place))
+        return true;
+    ypi_remove_tree(place); /* what a killed process left */
+    if (rename(part, place) == 0)
+        return true;
+    (void)failed(place);
+    return false;
+}
+
 /* The place's lock, shared, with the copy in it, which need not be `part`: another process may have
- * been first, with the same files. -1 with yp_last_error() set. */
+ * been first, with the same files. Locked anew once it is there, and looked at again, as that of a
+ * build (build.c). -1 with yp_last_error() set. */
 static int put_in_place(const char *part, const char *place)
 {
     static const volatile bool never = false;
     int lock = ypi_cache_lock(place, false, stderr, &never);
-    if (lock >= 0 && !ypi_cache_is_made(place)) {
+    while (lock >= 0 && !ypi_cache_is_made(place)) {
         close(lock);
         lock = ypi_cache_lock(place, true, stderr, &never);
-        if (lock >= 0 && !ypi_cache_is_made(place)) {
-            ypi_remove_tree(place); /* what a killed process left */
-            if (rename(part, place) != 0) {
-                (void)failed(place);
-                close(lock);
-                lock = -1;
-            }
-        }
+        const bool moved = lock >= 0 && move(part, place);
         if (lock >= 0)
-            ypi_cache_share(lock);
+            close(lock);
+        lock = moved ? ypi_cache_lock(place, false, stderr, &never) : -1;
     }
     ypi_remove_tree(part); /* where it is not in its place */
     return lock;

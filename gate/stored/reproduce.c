@@ -35,6 +35,7 @@ struct reproducing {
     struct ypi_recipe recipe;
     struct ypi_revision built;
     const char *program;
+    bool told; /* stderr, why it cannot be built */
 };
 
 /* -- what was stored ----------------------------------------------------------------------- */
@@ -124,8 +125,9 @@ static enum yp_status build(struct reproducing *p, const char *stored)
     if (*name == '\0')
         return yp_set_error(YP_INVALID, "--rev " STORED ": no commit is stored with this result");
     enum yp_status status = ypi_recipe_read(&p->recipe, p->r->tests);
-    if (status != YP_OK)
-        return yp_set_error(status, "--rev %s: it cannot be built here", name);
+    p->told = status != YP_OK;
+    if (p->told)
+        return status;
     status = ypi_revision_find(&p->recipe, name, &p->built);
     if (status == YP_OK)
         status = ypi_revision_build(&p->recipe, &p->built, stderr, p->stop);
@@ -316,6 +318,8 @@ static int run(struct reproducing *p)
     if (code != YPI_GATE_FINE)
         return code;
     enum yp_status status = choose_program(p);
+    if (p->told)
+        return status == YP_INVALID ? YPI_GATE_USAGE : YPI_GATE_INTERNAL;
     if (status != YP_OK)
         return ypi_gate_error(status, p->stop);
     struct ypi_workplace workplace = {.lock = -1};

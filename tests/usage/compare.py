@@ -371,7 +371,8 @@ def reproduce_what_is_not_there(tap, place):
               "a program that is gone", done)
     before = len(rows(path, "SELECT 1 FROM run"))
     done = ask("::exact", "--rev", "stored")
-    tap.check(done.code == USAGE, "no repository to build it in", done)
+    tap.check(done.code == USAGE and "git" in done.err and len(done.err.strip().splitlines()) == 1,
+              "no repository to build it in: the reason, and nothing else", done)
     tap.equal(len(rows(path, "SELECT 1 FROM run")), before, "and nothing was run")
 
 
