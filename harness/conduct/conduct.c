@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,6 +50,9 @@ struct conducted {
     double first_gone;    /* until when all ranks were in their functions */
     double lost, ordered; /* when the first rank was lost, and the others ordered to end; 0 */
     char *order;          /* path of the file that orders it */
+    const char *output;   /* path of what the launcher prints; */
+    off_t output_read;    /* its size when it was read, */
+    double told;          /* and since when it says that a process ended badly; 0 */
     int lock;             /* on the job's file; -1: none */
 };
 
@@ -113,6 +117,22 @@ static bool any_vanished(const struct conducted *c, double now)
     return false;
 }
 
+/* srun goes on without a process that is killed, and says so. Of a process that was killed before
+ * its first message, or on another node, nothing else tells. */
+static bool any_told(struct conducted *c, double now)
+{
+    struct stat status;
+    if (!ypi_launcher_tells(c->job))
+        return false;
+    if (c->told <= 0 && stat(c->output, &status) == 0 && status.st_size != c->output_read) {
+        char text[8192];
+        c->output_read = status.st_size;
+        (void)ypi_read_file(c->output, text, sizeof text);
+        c->told = strstr(text, ": task") != NULL ? now : 0; /* "error: n1: task 2: Killed" */
+    }
+    return c->told > 0 && now > c->told + VANISH_SECONDS;
+}
+
 static enum ypi_broken_off reason(struct conducted *c, double now)
 {
     if (now > c->began + c->paused + c->job->timeout)
@@ -123,7 +143,7 @@ static enum ypi_broken_off reason(struct conducted *c, double now)
         c->lost = now;
     if (c->lost > 0 && now > c->lost + GRACE_SECONDS)
         return YPI_OFF_LOST;
-    if (any_vanished(c, now))
+    if (any_vanished(c, now) || any_told(c, now))
         return YPI_OFF_LAUNCHER;
     if (c->launcher == 0)
         return now > c->gone + VANISH_SECONDS ? YPI_OFF_LAUNCHER : YPI_NOT_BROKEN_OFF;
@@ -232,6 +252,7 @@ static void conduct(struct conducted *c, const char *output)
 {
     c->began = ypi_kernel_now();
     c->off.oom_kills = ypi_oom_kills();
+    c->output = output;
     c->launcher = ypi_launch(c->job, output);
     if (c->launcher < 0) {
         ypi_child_fail(c->t, YPI_CAUSE_RANKS, NULL, 0, "%s", yp_last_error());

@@ -40,6 +40,12 @@ static bool is_srun(const struct ypi_job *job)
     return strncmp(ypi_launcher_name(job), "srun", 4) == 0;
 }
 
+/* Where nothing is captured nobody could read it. */
+bool ypi_launcher_tells(const struct ypi_job *job)
+{
+    return is_srun(job) && job->output != NULL;
+}
+
 /* The user's own choice counts more. */
 static void prefer(const char *name, const char *value)
 {
@@ -133,7 +139,7 @@ static void fill_words(const char *words[WORDS_MAX], const struct ypi_job *job, 
         words[used++] = "--overlap"; /* where this program is a step of srun's itself */
         words[used++] = "--quiet";
         words[used++] = "--wait=0"; /* the case's process decides when the others end */
-        words[used++] = "--kill-on-bad-exit=0";
+        words[used++] = ypi_launcher_tells(job) ? "--kill-on-bad-exit=0" : "--kill-on-bad-exit=1";
         words[used++] = "--input=none";
     }
     if (job->pack_nodes > 1) {

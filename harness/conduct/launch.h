@@ -11,6 +11,9 @@ pid_t ypi_launch(const struct ypi_job *job, const char *output);
 /* "mpirun": the launcher's name for messages. */
 const char *ypi_launcher_name(const struct ypi_job *job);
 
+/* Whether it goes on where one of its processes is killed, and prints that. */
+bool ypi_launcher_tells(const struct ypi_job *job);
+
 /* Whether the allocation that this program runs in has several nodes. */
 bool ypi_on_several_nodes(void);
 

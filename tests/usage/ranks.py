@@ -90,6 +90,23 @@ def check_wrong_launcher(tap, program):
         tap.check("no nodes" in case["tail"], "with what it printed", case["tail"])
 
 
+# As srun does it: goes on where one is killed, and says so.
+SRUN = """n=$2; shift 8; export SLURM_STEP_NUM_TASKS=$n SLURM_PROCID SLURM_LOCALID
+for SLURM_PROCID in 0 2; do SLURM_LOCALID=$SLURM_PROCID; "$@" & done
+echo "srun: error: n1: task 1: Killed" >&2; wait"""
+
+
+def check_unannounced(tap, program):
+    """A process is killed before its first message: only what srun prints tells of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        cases, _, done, left = stored(program, "-k", "stays", "--launcher", fake(folder, "srun", SRUN))
+        case = cases["stays[ranks=3]"]
+        tap.check(done.code == 1 and case["failures"][0]["message"].startswith("srun started too few ranks; then: "),
+                  "a rank that never began is told", case)
+        tap.check("task 1: Killed" in case["tail"] and case["duration"] < 20, "with srun's words, before its time-out", case)
+        tap.equal(left, [], "and no file is left")
+
+
 def check_good(tap, cases, values):
     def of(case, name):
         return [v["value"] for v in values if v["case_id"] == f"ranks.c::{case}" and v["name"] == name]
@@ -288,6 +305,7 @@ def main(program, example, page, *more):
     check_without_launcher(tap, program)
     check_options(tap, program)
     check_wrong_launcher(tap, program)
+    check_unannounced(tap, program)
     launchers = [path for path in map(shutil.which, ("mpirun.openmpi", "mpirun.mpich")) if path]
     launchers = launchers or [path for path in [shutil.which("mpirun")] if path]
     for launcher in launchers:
