@@ -49,6 +49,7 @@ bool ypi_launch_note(struct ypi_launch *l)
     cJSON_AddNumberToObject(notes, "nodes_per_job", l->r->nodes_per_job);
     cJSON_AddBoolToObject(notes, "keep", l->r->keep);
     ypi_json_add_real(notes, "began", ypi_wall_clock());
+    ypi_launch_outputs_note(&l->outputs, notes);
     char *text = ypi_json_text(notes, true);
     char *path = file_in(l->folder, YPI_LAUNCH_NOTES);
     const bool right = text != NULL && ypi_write_file(path, text, strlen(text));
@@ -159,6 +160,7 @@ static bool take_notes(struct ypi_launch *l, struct ypi_launch_request *r, const
     l->program = ypi_strdup(ypi_text_of(notes, "suite"));
     l->history = ypi_strdup(ypi_text_of(notes, "history"));
     l->submitted = ypi_kernel_now() - (ypi_wall_clock() - began);
+    ypi_launch_outputs_recall(&l->outputs, notes);
     l->shards = ypi_calloc((size_t)shards, sizeof *l->shards);
     l->count = shards;
     for (int i = 0; i < shards; i++)

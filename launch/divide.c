@@ -56,16 +56,10 @@ static char *ask(const struct ypi_launch *l, const char *const *ours, int *code)
     return NULL;
 }
 
-/* The word behind "--history" in what --show-config prints, as a shell reads it. */
-static char *history_in(const char *text)
+/* A word as a shell reads it, up to a blank. */
+static char *word_at(const char *at)
 {
-    static const char name[] = "\n--history ";
-    const char *at = strstr(text, name);
     struct ypi_text found = {0};
-    if (at == NULL)
-        return NULL;
-    at += strlen(name);
-    at += strspn(at, " ");
     for (bool quoted = false; *at != '\0' && *at != '\n' && (quoted || *at != ' '); at++) {
         if (*at == '\'')
             quoted = !quoted;
@@ -77,16 +71,34 @@ static char *history_in(const char *text)
     return ypi_text_take(&found);
 }
 
+char *ypi_launch_configured(const char *configuration, const char *name)
+{
+    enum { COLUMN = 24 }; /* where values stand, behind shorter names: no value is a blank there */
+    char *line = ypi_format("\n--%s ", name);
+    const char *at = strstr(configuration, line);
+    const size_t length = strlen(line) - 1;
+    free(line);
+    if (at == NULL)
+        return NULL;
+    at++;
+    const size_t before = length + 1 > COLUMN ? length + 1 : COLUMN;
+    if (strnlen(at, before + 1) <= before || at[before] == ' ' || at[before] == '\n')
+        return NULL;
+    return word_at(at + before);
+}
+
 static bool find_history(struct ypi_launch *l, int *code)
 {
     static const char *const words[] = {"--show-config", NULL};
+    char *text = ask(l, words, code);
+    if (text == NULL)
+        return false;
+    ypi_launch_outputs_read(&l->outputs, text);
     if (l->r->history != NULL) {
         l->history = ypi_store_path(l->r->history);
+        free(text);
     } else {
-        char *text = ask(l, words, code);
-        if (text == NULL)
-            return false;
-        l->history = history_in(text);
+        l->history = ypi_launch_configured(text, "history");
         free(text);
         if (l->history == NULL || *l->history == '\0')
             (void)yp_set_error(YP_IO, "%s --show-config names no history", l->program);

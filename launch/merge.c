@@ -127,7 +127,8 @@ static int outcome_of(const char *name)
 static bool read_cases(const char *path, struct ypi_launch_outcome *out)
 {
     static const char sql[] =
-        "SELECT r.case_id, r.repeat, r.outcome, coalesce((SELECT message FROM failure"
+        "SELECT r.case_id, r.repeat, r.outcome, r.id, r.run_id, coalesce((SELECT message FROM "
+        "failure"
         " WHERE result_id = r.id ORDER BY position LIMIT 1), r.reason, '') AS reason"
         " FROM result AS r WHERE r.attempt = 0 ORDER BY r.rowid";
     sqlite3 *db = ypi_store_open(path);
@@ -142,6 +143,8 @@ static bool read_cases(const char *path, struct ypi_launch_outcome *out)
             (struct ypi_launched_case){.id = ypi_strdup(ypi_text_of(row, "case_id")),
                                        .repeat = ypi_whole(row, "repeat"),
                                        .outcome = outcome_of(ypi_text_of(row, "outcome")),
+                                       .result = ypi_strdup(ypi_text_of(row, "id")),
+                                       .run = ypi_strdup(ypi_text_of(row, "run_id")),
                                        .reason = ypi_strdup(ypi_text_of(row, "reason"))};
     }
     cJSON_Delete(rows);
@@ -169,6 +172,8 @@ static int by_id(const void *a, const void *b)
 static void clear_case(struct ypi_launched_case *c)
 {
     free(c->id);
+    free(c->result);
+    free(c->run);
     free(c->reason);
 }
 

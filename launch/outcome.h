@@ -6,8 +6,9 @@
 struct ypi_launched_case {
     char *id; /* owned */
     int repeat;
-    int outcome;  /* its place in ypi_store_outcome() */
-    char *reason; /* owned: the first failure, or why it was skipped; "" */
+    int outcome;        /* its place in ypi_store_outcome() */
+    char *result, *run; /* owned: their UUIDs */
+    char *reason;       /* owned: the first failure, or why it was skipped; "" */
 };
 
 /* The case of this id; NULL: none has a result. */

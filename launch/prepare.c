@@ -66,7 +66,15 @@ static void add_script(struct ypi_text *script, const struct ypi_launch *l)
     char *program = ypi_shell_quote(l->program);
     ypi_text_add(script, "%s \"$@\" --only \"$shard.ids\" --history \"$shard.$start.db\"", program);
     free(program);
+    ypi_launch_output_options(script, &l->outputs);
+    bool options = true; /* up to a "--" */
     for (char *const *option = l->r->options; *option != NULL; option++) {
+        options = options && strcmp(*option, "--") != 0;
+        const int output = options ? ypi_launch_output_words(option) : 0;
+        if (output > 0) {
+            option += output - 1;
+            continue;
+        }
         ypi_text_add(script, " ");
         ypi_text_quoted(script, *option, false);
     }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "base/options/option.h"
+#include "base/text/text.h"
 
+#include <cJSON.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <yieldpoint/device.h>
@@ -34,6 +36,12 @@ struct ypi_launch_request {
     char *const *options; /* the suite's own, ended by NULL */
 };
 
+/* What the suite's options ask for of all shards together. */
+struct ypi_launch_outputs {
+    char *junit, *benchmark, *rows; /* paths; NULL: not asked for. Owned */
+    bool tap;                       /* on standard output */
+};
+
 enum ypi_shard_phase { YPI_SHARD_WAITS, YPI_SHARD_RUNS, YPI_SHARD_IS_OVER };
 
 struct ypi_shard {
@@ -54,6 +62,7 @@ struct ypi_launch {
     char *program;             /* the suite's whole path; this and all below are owned */
     char *history;             /* of the project: takes the results */
     char *folder;              /* of this launch, beside the history */
+    struct ypi_launch_outputs outputs;
     struct ypi_shard *shards;
     int count;
     char *job;        /* its number in the queue; NULL: not submitted */
@@ -76,6 +85,20 @@ char *ypi_shard_history(const struct ypi_launch *l, int shard, int start);
 /* Finds the suite, the history, and which case belongs to which shard. Shards without a case are
  * left out. False after telling stderr; *code is then what the command ends with. */
 bool ypi_launch_divide(struct ypi_launch *l, int *code);
+
+/* The value of an option, without quotes, in what the suite's --show-config prints; NULL: it has
+ * none. The caller frees. */
+char *ypi_launch_configured(const char *configuration, const char *name);
+
+/* The outputs, from there; into the notes of a launch, and from them. */
+void ypi_launch_outputs_read(struct ypi_launch_outputs *outputs, const char *configuration);
+void ypi_launch_outputs_note(const struct ypi_launch_outputs *outputs, cJSON *notes);
+void ypi_launch_outputs_recall(struct ypi_launch_outputs *outputs, const cJSON *notes);
+void ypi_launch_outputs_clear(struct ypi_launch_outputs *outputs);
+/* How many words of the suite's options, which begin here, ask for one; 0: none. */
+int ypi_launch_output_words(char *const *option);
+/* A shard's own in their place: each start has files of its own in the folder. */
+void ypi_launch_output_options(struct ypi_text *script, const struct ypi_launch_outputs *outputs);
 
 /* Makes the folder with the lists of ids and the job's script. False after telling stderr. */
 bool ypi_launch_prepare(struct ypi_launch *l);
@@ -112,6 +135,12 @@ struct ypi_launch_outcome {
  * and into `out`. Tells stderr what cannot be. */
 void ypi_launch_merge(struct ypi_launch *l, struct ypi_launch_outcome *out);
 void ypi_launch_outcome_clear(struct ypi_launch_outcome *out);
+
+/* Writes what is asked for. False after telling stderr. */
+bool ypi_launch_put_outputs(const struct ypi_launch *l, const struct ypi_launch_outcome *found);
+
+/* By its own options a suite may leave cases out, as after --maxfail: that is an end like any. */
+bool ypi_launch_is_whole(const struct ypi_shard *s);
 
 /* Prints what failed, what was not run and the counts; what the command ends with. */
 int ypi_launch_summary(struct ypi_launch *l, const struct ypi_launch_outcome *found);

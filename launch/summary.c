@@ -26,8 +26,7 @@ static void rule(const char *title)
 
 /* -- shards -------------------------------------------------------------------------------- */
 
-/* By its own options a suite may leave cases out, as after --maxfail: that is an end like any. */
-static bool is_whole(const struct ypi_shard *s)
+bool ypi_launch_is_whole(const struct ypi_shard *s)
 {
     return s->missing == 0 || (s->ended && s->code <= SUITE_FAILED);
 }
@@ -98,7 +97,7 @@ static void print_shard(const struct ypi_launch *l, int shard)
 static void print_not_run(const struct ypi_launch *l, const struct ypi_launch_outcome *found)
 {
     for (int i = 0; i < l->count; i++)
-        for (int k = 0; k < l->shards[i].id_count && !is_whole(&l->shards[i]); k++)
+        for (int k = 0; k < l->shards[i].id_count && !ypi_launch_is_whole(&l->shards[i]); k++)
             if (ypi_launched_find(found, l->shards[i].ids[k]) == NULL)
                 printf("NOT RUN %s - shard %d\n", l->shards[i].ids[k], i + 1);
 }
@@ -155,13 +154,13 @@ int ypi_launch_summary(struct ypi_launch *l, const struct ypi_launch_outcome *fo
     bool whole = !found->broken;
     for (int i = 0; i < l->count; i++) {
         missing += l->shards[i].missing;
-        whole = whole && is_whole(&l->shards[i]);
+        whole = whole && ypi_launch_is_whole(&l->shards[i]);
     }
     if (failed > 0 || !whole)
         rule("short test summary info");
     print_failed(found);
     for (int i = 0; i < l->count; i++)
-        if (!is_whole(&l->shards[i]))
+        if (!ypi_launch_is_whole(&l->shards[i]))
             print_shard(l, i);
     print_not_run(l, found);
     char *text = counts(l, found, missing);

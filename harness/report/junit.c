@@ -1,6 +1,7 @@
 /* The results as JUnit's XML, for the CI systems that read it: elements and attributes of the
  * schema of Jenkins' xUnit plugin (junit-10.xsd), filled as pytest does (xunit2). */
 #include "base/system/clock.h"
+#include "base/text/xml.h"
 #include "device/cpu/topology.h"
 #include "harness/collect/collect.h"
 #include "harness/report/reporter.h"
@@ -19,44 +20,6 @@ struct junit {
 };
 
 /* -- XML ----------------------------------------------------------------------------------- */
-
-/* What XML 1.0 has no character for is written as #x1B, as pytest does. */
-static bool is_allowed(const char *c, size_t length)
-{
-    unsigned char first = (unsigned char)*c;
-    bool control = first < ' ' && first != '\t' && first != '\n' && first != '\r';
-    bool no_character =
-        length == 3 && (memcmp(c, "\xef\xbf\xbe", 3) == 0 || memcmp(c, "\xef\xbf\xbf", 3) == 0);
-    return length > 0 && !control && first != 127 && !no_character;
-}
-
-static void put_escaped(FILE *out, const char *c, size_t length, bool attribute)
-{
-    if (!is_allowed(c, length))
-        for (size_t i = 0; i < (length > 0 ? length : 1); i++)
-            fprintf(out, "#x%02X", (unsigned char)c[i]);
-    else if (*c == '&')
-        fputs("&amp;", out);
-    else if (*c == '<')
-        fputs("&lt;", out);
-    else if (*c == '>')
-        fputs("&gt;", out);
-    else if (*c == '"' && attribute)
-        fputs("&quot;", out);
-    else if (*c == '\r' || (attribute && (*c == '\n' || *c == '\t')))
-        fprintf(out, "&#%d;", *c); /* a reader would make a blank or a line end of it */
-    else
-        fwrite(c, 1, length, out);
-}
-
-static void put(FILE *out, const char *text, bool attribute)
-{
-    while (*text != '\0') {
-        size_t length = ypi_character(text);
-        put_escaped(out, text, length, attribute);
-        text += length > 0 ? length : 1;
-    }
-}
 
 /* Many readers hold an attribute whole and bound it, and a person sees its beginning. */
 enum { ATTRIBUTE_MAX = 8192 };
@@ -83,7 +46,7 @@ static void attribute(FILE *out, const char *name, const char *value)
 {
     char *shorter = is_long(value) ? bounded(value) : NULL;
     fprintf(out, " %s=\"", name);
-    put(out, shorter != NULL ? shorter : value, true);
+    ypi_xml_put(out, shorter != NULL ? shorter : value, true);
     fputc('"', out);
     free(shorter);
 }
@@ -209,7 +172,7 @@ static void failed(struct junit *junit, const struct ypi_result *r)
     if (section != NULL) {
         ypi_print_failure(section, junit->s, r);
         fclose(section);
-        put(junit->out, text, false);
+        ypi_xml_put(junit->out, text, false);
     }
     fprintf(junit->out, "</%s>", error ? "error" : "failure");
     free(text);
@@ -225,8 +188,8 @@ static void passed_over(struct junit *junit, const struct ypi_result *r)
     attribute(junit->out, "type", skipped ? "pytest.skip" : "pytest.xfail");
     attribute(junit->out, "message", r->reason != NULL ? r->reason : "");
     fputc('>', junit->out);
-    put(junit->out, skipped ? place : "", false);
-    put(junit->out, skipped && r->reason != NULL ? r->reason : "", false);
+    ypi_xml_put(junit->out, skipped ? place : "", false);
+    ypi_xml_put(junit->out, skipped && r->reason != NULL ? r->reason : "", false);
     fputs("</skipped>", junit->out);
     free(place);
 }
@@ -256,7 +219,7 @@ static enum yp_status report(struct ypi_reporting *to)
         passed_over(junit, r);
     if (r->tail != NULL && r->tail[0] != '\0') {
         fputs("<system-out>", out);
-        put(out, r->tail, false);
+        ypi_xml_put(out, r->tail, false);
         fputs("</system-out>", out);
     }
     fputs("</testcase>", out);

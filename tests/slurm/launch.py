@@ -2,6 +2,8 @@
 
     launch.py YIELDPOINT LAUNCHED PAGE"""
 
+import csv
+import json
 import os
 import re
 import shutil
@@ -9,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from xml.etree import ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import slurm  # noqa: E402
@@ -181,6 +184,64 @@ def killed(tap, place):
     tap.check(usage.code == USAGE and "goes with --history and --keep alone" in usage.err, "attach: with no suite", usage)
 
 
+def outputs(tap, place):
+    """Files that the suite's options ask for have each case once, from wherever the options come, and so has TAP."""
+    with open(os.path.join(place.folder, "yieldpoint.ini"), "w", encoding="utf-8") as file:
+        file.write("[yieldpoint]\noptions = --junitxml=out/all.xml\n")
+    out = os.path.join(place.folder, "out")
+    place.hold(3)
+    place.start("--nodes=2", "--keep", place.suite, "--csv", "out/all.csv", "--tap", "--json=out/all.json")
+    place.wait_begun(3)
+    job = f"{place.job_number()}_{place.shard_of(3)}"
+    place.cluster.run("scontrol", "requeue", job)
+    slurm.until(lambda: "PENDING" in place.cluster.run("squeue", "-h", "-r", "-j", job, "-o", "%T"), 30, "it is queued again")
+    place.release()
+    done = place.end()
+    tap.check(done.code == OK and " 1 failed, 11 passed in " in done.err, "--tap: failures are in its lines, all else is on "
+              "standard error", done)
+    lines = re.findall(r"^(not ok|ok) \d+ - (\S+)$", done.out, re.M)
+    tap.check(done.out.startswith("TAP version 13\n1..12\n") and sorted(lines) ==
+              sorted(("not ok" if "fails" in i else "ok", i) for i in ALL) and "\n# as it should\n" in done.out,
+              "--tap: each case once", done.out)
+    tap.equal(sorted(os.listdir(out)), ["all.csv", "all.json", "all.xml"], "the files are where they were asked for")
+    own = os.listdir(os.path.join(place.folder, ".yieldpoint", place.kept()[0]))
+    tap.equal({re.sub(r"\d+", "N", name) for name in own if name.endswith((".xml", ".json", ".csv")) and name != "launch.json"},
+              {"shard-N.N.xml", "shard-N.N.json", "shard-N.N.csv"}, "and each shard had files of its own")
+    root = ElementTree.parse(os.path.join(out, "all.xml")).getroot()
+    cases = {p.get("value"): case for case in root.iter("testcase") for p in case.iter("property") if p.get("name") == "id"}
+    tap.equal((sorted(cases), len(list(root.iter("testcase"))), root[0].get("tests"), root[0].get("failures")),
+              (ALL, 12, "12", "1"), "--junitxml of yieldpoint.ini: each case once")
+    tap.equal([(f.get("message"), "as it should" in f.text) for f in root.iter("failure")], [("as it should", True)],
+              "--junitxml: the failure")
+    with open(os.path.join(out, "all.json"), encoding="utf-8") as file:
+        entries = json.load(file)["benchmarks"]
+    tap.equal((sorted(e["name"] for e in entries), [e["name"] for e in entries if e.get("error_occurred")]),
+              (ALL, ["launched.c::fails"]), "--json: each case once")
+    tap.equal({e["name"]: e["n"] for e in entries if "n" in e}, {i: n for n, i in enumerate(HOLDS, 1)}, "--json: with its values")
+    rows_of = csv_rows(os.path.join(out, "all.csv"))
+    tap.equal(sorted(row["id"] for row in rows_of if row["kind"] == "duration"), ALL, "--csv: each case once")
+    again = place.launch("--attach", job.split("_")[0])
+    tap.check(again.code == OK and csv_rows(os.path.join(out, "all.csv")) == rows_of, "--csv: another command adds nothing", again)
+
+
+def csv_rows(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def outputs_of_lost(tap, place):
+    """A case that was not run is in the files."""
+    place.hold(5)
+    place.start("--nodes=2", place.suite, "--junitxml=lost.xml")
+    place.wait_begun(5)
+    place.cluster.run("scancel", f"{place.job_number()}_{place.shard_of(5)}")
+    done = place.end()
+    root = ElementTree.parse(os.path.join(place.folder, "lost.xml")).getroot()
+    missing = {case.get("name") for case in root.iter("testcase") for e in case.iter("error") if "not run: shard" in e.get("message")}
+    tap.check(done.code == LOST and missing == {i.split("::")[1] for i in re.findall(r"^NOT RUN (\S+) - shard", done.out, re.M)} and
+              len(list(root.iter("testcase"))) == 12, "--junitxml: a case that was not run is an error", missing)
+
+
 def wrong(tap, place):
     refused = place.launch("--partition=nowhere", place.suite)
     tap.check(refused.code == LOST and "invalid partition" in refused.err and not os.path.isdir(place.history) and
@@ -226,7 +287,8 @@ def main(command, suite, page):
         tap.done()
     began = time.monotonic()
     with slurm.Cluster(nodes=2) as cluster:
-        for check in (array, requeued, relation_requeued, cancelled, drained, lost_node, interrupted, killed, wrong, documented):
+        for check in (array, requeued, relation_requeued, cancelled, drained, lost_node, interrupted, killed, outputs,
+                      outputs_of_lost, wrong, documented):
             with Place(cluster, command, suite) as place:
                 tap.run(check.__name__, check, tap, place, *([page] if check is documented else []))
                 tap.equal(place.strays(), [], f"{check.__name__}: no output in the working directory")
