@@ -1,11 +1,12 @@
 """Cases of several ranks in jobs of several nodes, on two nodes of a Slurm cluster that this test starts and ends.
 
-    ranks.py YIELDPOINT RANKED [MPI_SUITE]     without MPI_SUITE this build has no MPI"""
+    ranks.py YIELDPOINT RANKED EXAMPLE PAGE [MPI_SUITE]     without MPI_SUITE this build has no MPI"""
 
 import os
 import re
 import shutil
 import struct
+import subprocess
 import sys
 import time
 
@@ -107,14 +108,32 @@ def with_mpi(tap, place, suite):
               "a plugin that srun lacks is named", done)
 
 
-def main(command, suite, mpi=None):
+def documented(tap, place, example, page):
+    """The page's commands for an allocation, as they stand."""
+    programs = os.path.join(place.folder, "bin")
+    os.mkdir(programs)
+    os.symlink(place.command, os.path.join(programs, "yieldpoint"))
+    os.mkdir(os.path.join(place.folder, "build"))
+    os.symlink(example, os.path.join(place.folder, "build", "ranks"))
+    os.symlink(example, os.path.join(programs, "ranks"))
+    environment = {**place.environment, "PATH": programs + ":" + place.environment["PATH"]}
+    with open(page, encoding="utf-8") as file:
+        lines = re.findall(r"^(?:salloc|yieldpoint launch) .*", file.read(), re.M)
+    tap.equal(len(lines), 3, "docs/ranks.md has commands for an allocation")
+    for line in lines:
+        done = subprocess.run(["sh", "-c", line], cwd=place.folder, env=environment, capture_output=True, text=True, timeout=120)
+        tap.check(done.returncode == OK and " 1 xfailed in " in done.stdout, f"docs/ranks.md: {line}",
+                  f"{done.returncode}\n{done.stdout}{done.stderr}")
+
+
+def main(command, suite, example, page, mpi=None):
     tap = Tap()
     reason = slurm.missing() or ("" if slurm.found("srun") else "no srun here (ci/setup --for slurm)")
     if reason:
         tap.skip("cases of several ranks on Slurm", reason)
         tap.done()
     began = time.monotonic()
-    checks = [(several_nodes, []), (packed, []), (rebuilt, [])]
+    checks = [(several_nodes, []), (packed, []), (rebuilt, []), (documented, [example, page])]
     if mpi is None:
         tap.skip("MPI by srun", "this build has no MPI")
     else:
