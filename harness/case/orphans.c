@@ -49,9 +49,17 @@ void ypi_orphans_check(struct yp_case *t)
     free(found);
 }
 
+/* That by which MPICH asks its launcher, and which MPI_Finalize() closes; -1: there is none. */
+static int descriptor_of_launcher(void)
+{
+    const char *number = getenv("PMI_FD");
+    return number != NULL ? atoi(number) : -1;
+}
+
 char *ypi_descriptors(void)
 {
     struct ypi_text list = {0};
+    const int launcher = descriptor_of_launcher();
     DIR *directory = opendir("/proc/self/fd");
     const struct dirent *entry = NULL;
     while (directory != NULL && (entry = readdir(directory)) != NULL) {
@@ -62,7 +70,8 @@ char *ypi_descriptors(void)
         ssize_t end = length - (ssize_t)sizeof removed + 1;
         if (end > 0 && memcmp(target + end, removed, sizeof removed - 1) == 0)
             length = end;
-        if (length > 0 && atoi(entry->d_name) != dirfd(directory))
+        const int number = atoi(entry->d_name);
+        if (length > 0 && number != dirfd(directory) && number != launcher)
             ypi_text_add(&list, "%s (%.*s)\n", entry->d_name, (int)length, target);
     }
     if (directory != NULL)

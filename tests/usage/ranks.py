@@ -127,6 +127,7 @@ def check_good(tap, cases, values):
     tap.equal(cases["memory[ranks=2]"]["outcome"], "passed", "and the largest is judged")
     tap.equal((cases["skip[ranks=2]"]["outcome"], cases["skip[ranks=2]"]["reason"]), ("skipped", "nowhere"),
               "all ranks skip: the case does")
+    tap.equal(cases["closes_launcher[ranks=2]"]["outcome"], "passed", "what MPICH's end closes was never the case's")
     waits = [of("measures[ranks=2]", f"work wait of rank {i}")[0] for i in range(2)]
     skew = of("measures[ranks=2]", "work skew")[0]
     tap.check(waits[0] > waits[1] and skew >= max(waits) * (1 - 1e-9), "the rank that waits for the slowest is known",

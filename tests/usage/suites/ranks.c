@@ -28,6 +28,15 @@ YP_TEST(good, sums, .ranks = "1 2 4", .budgets = YP_BUDGETS(yp_max_value("rank",
     yp_barrier(t);
 }
 
+/* As MPI_Finalize() of MPICH does. */
+YP_TEST(good, closes_launcher, .ranks = "2")
+{
+    const char *number = getenv("PMI_FD");
+    yp_barrier(t);
+    if (number != NULL)
+        close(atoi(number));
+}
+
 /* Until it is interrupted, or a rank is killed. */
 YP_TEST(stay, stays, .ranks = "3", .timeout = 40)
 {
