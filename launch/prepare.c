@@ -1,5 +1,6 @@
 /* The folder of a launch: a list of ids a shard, and the script that every job runs. */
 #include "base/system/file.h"
+#include "base/system/program.h"
 #include "base/text/text.h"
 #include "harness/baseline/baseline.h"
 #include "launch/shards.h"
@@ -7,6 +8,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { REBUILT = 3 }; /* the exit code of such a job */
+#define SUM_SECONDS 60.0
 
 char *ypi_shard_file(const struct ypi_launch *l, int shard, const char *end)
 {
@@ -37,6 +41,37 @@ static bool write_ids(const struct ypi_launch *l, int shard)
     return right;
 }
 
+/* As the program cksum prints it; NULL: it cannot be had. The caller frees. */
+static char *sum_of(const char *path)
+{
+    static const char *const words[] = {"cksum", NULL};
+    const struct ypi_program program = {.words = words, .input = path};
+    char *text = NULL;
+    const struct ypi_program_status status = ypi_program_run(&program, SUM_SECONDS, NULL, &text);
+    if (status.end == YPI_PROGRAM_EXITED && status.code == 0 && text != NULL) {
+        text[strcspn(text, "\n")] = '\0';
+        return text;
+    }
+    free(text);
+    return NULL;
+}
+
+/* A shard of another build than the others' would be a mixture that nothing shows. */
+static void add_check(struct ypi_text *script, const char *program)
+{
+    char *sum = sum_of(program);
+    char *quoted = ypi_shell_quote(program);
+    if (sum != NULL)
+        ypi_text_add(script,
+                     "if [ -e %s ] && [ \"$(cksum <%s)\" != '%s' ]; then\n"
+                     "    echo \"yieldpoint: the suite was built anew since the launch: not run\"\n"
+                     "    exit %d\n"
+                     "fi\n",
+                     quoted, quoted, sum, REBUILT);
+    free(quoted);
+    free(sum);
+}
+
 /* Each start of a shard has a history of its own: that of the start before may still be written by
  * a process on a node that the queue has given up. What has a result there is not run again.
  * The shell waits for the suite, which a SIGTERM of the queue reaches, too. */
@@ -63,6 +98,7 @@ static void add_script(struct ypi_text *script, const struct ypi_launch *l)
                  "[ -e %s ] && ln -sf %s \"$shard.$start.baseline.ini\"\n"
                  "echo \"== start $start on ${SLURMD_NODENAME:-$(hostname)}\"\n",
                  folder, quoted, quoted);
+    add_check(script, l->program);
     char *program = ypi_shell_quote(l->program);
     ypi_text_add(script, "%s \"$@\" --only \"$shard.ids\" --history \"$shard.$start.db\"", program);
     free(program);

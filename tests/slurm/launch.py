@@ -256,6 +256,19 @@ def wrong(tap, place):
     done = place.end()
     tap.check(done.code == LOST and done.out.count("ended with 127 (FAILED)") == 2 and "12 not run in" in done.out and
               "not found" in done.out, "a suite that does not start: the end of what the job printed", done)
+    shutil.copy(place.suite, copy)
+    place.hold(*range(1, 9))
+    place.start("--nodes=1", "--shards=2", copy, "-k", "holds")
+    slurm.until(lambda: sum(place.begun().values()) == 1, 60, "the first shard works")
+    with open(copy + ".new", "wb") as file, open(place.suite, "rb") as given:
+        file.write(given.read() + b"another build")
+    os.chmod(copy + ".new", 0o755)
+    os.rename(copy + ".new", copy)
+    place.release()
+    done = place.end()
+    tap.check(done.code == LOST and " 4 passed, 4 not run in" in done.out and
+              "the suite was built anew since the launch: not run" in done.out, "a suite that is built anew: no second build runs", done)
+    os.unlink(copy)
     usage = place.launch(copy)
     tap.check(usage.code == USAGE and "no suite can be run there" in usage.err, "a suite that is not there", usage)
 
