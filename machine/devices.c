@@ -106,7 +106,7 @@ static void measure_all(const char *name, int fd)
         _exit(1);
     }
     bool ok = true;
-    for (int c = YP_NO_CEILING + 1; c < YP_CEILINGS && ok; c++) {
+    for (int c = YP_NO_CEILING + 1; c <= YP_LAUNCH && ok; c++) {
         bool cached = ypi_is_memory_traffic((enum yp_ceiling)c);
         ok = (!cached || measure_probe(fd, device, (enum yp_ceiling)c, 1)) &&
              measure_probe(fd, device, (enum yp_ceiling)c, 0);

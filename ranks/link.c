@@ -1,5 +1,6 @@
 /* A link among the ranks of a node is a ring: each rank copies what the one before has just
- * written, so that every byte comes from another processor's cache, or from memory. */
+ * written, so that every byte comes from another processor's cache, or from memory. The time is
+ * that of a handshake and of the copy; writing is not part of an exchange. */
 #include "ranks/link.h"
 
 #include "base/system/clock.h"
@@ -16,44 +17,48 @@
 #include <unistd.h>
 
 #define PAGE ((size_t)4096)
-/* Of one step. Larger operations are extrapolated: no cache holds them. */
-#define STEP_MOST ((size_t)128 << 20)
-/* From here on an operation is two steps of half the size, which need no more memory together than
+/* Of one copy. Larger operations are extrapolated: no cache holds them. */
+#define COPY_MOST ((size_t)128 << 20)
+/* From here on an operation is two copies of half the size, which need no more memory together than
  * the operation's own arrays, and so come from the same cache. */
-#define TWO_STEPS ((size_t)128 << 10)
+#define TWO_COPIES ((size_t)128 << 10)
+#define PART ((size_t)1024)
+#define LINE 64 /* so much comes with the handshake */
 #define LOST_SECONDS 10.0
 enum { CALLS_MOST = 100000, SPINS = 2000, LOOKS = 1024 };
 
-/* At the begin of a rank's memory; two buffers of a step follow, from the next page on. */
+/* At the begin of a rank's memory. From the next page on a copy's source and destination follow. */
 struct head {
-    _Atomic uint64_t done; /* steps */
+    _Atomic uint64_t come;
 };
 
 struct ypk_link {
     struct ypk_communicator *c;
     enum ypk_probed what;
-    size_t bytes;  /* of the operation */
-    size_t step;   /* bytes of a step; 0: by the communicator's own operation */
-    double factor; /* steps of an operation */
-    int calls;     /* steps of a run */
-    uint64_t number;
-    size_t size; /* of a rank's memory */
+    size_t bytes;           /* of the operation */
+    size_t step;            /* bytes of a copy; 0: by the communicator's own operation */
+    size_t others;          /* of them from the rank before */
+    double factor;          /* copies of an operation */
+    double clock;           /* seconds of a reading */
+    int handshakes, copies; /* of a run */
+    bool in_parts;
+    uint64_t come; /* as in its head */
+    size_t size;   /* of a rank's memory */
     char *own, *before, *behind;
 };
 
-/* What a rank moves at least. It receives what its bus carries (Patarasuk and Yuan, "Bandwidth
- * optimal all-reduce algorithms for clusters of workstations", JPDC 69, 2009). Where ranks read
- * each other's memory, sums are made from all copies at once, and a rank reads and writes less:
- * S/n of its own, 2 (n - 1)/n S of the others' and S of results in an all-reduce, S and S/n in a
- * reduce-scatter. A copy reads and writes, so it is half of that sum. */
-static double least_bytes(enum ypk_probed what, double bytes, double ranks)
+/* What a rank copies at least, and how much of it from another rank. Where ranks reach each other's
+ * memory, each makes a part of the sums from all copies at once: in an all-reduce of S bytes it
+ * reads S/n of its own and (n - 1)/n S of the others', and writes S/n for each; in a reduce-scatter
+ * it reads as much and writes S/n. A copy reads and writes its bytes, so it is half of that sum. */
+static double least_bytes(enum ypk_probed what, double bytes, double ranks, double *others)
 {
-    const double bus = ypk_bus_bytes(what, bytes, (int)ranks);
-    if (what == YPK_PROBE_ALL_REDUCE)
-        return fmin(bus, (3 - 1 / ranks) / 2 * bytes);
-    if (what == YPK_PROBE_REDUCE_SCATTER)
-        return fmin(bus, (1 + 1 / ranks) / 2 * bytes);
-    return bus;
+    const double from_others = what == YPK_PROBE_EXCHANGE ? bytes : (ranks - 1) / ranks * bytes;
+    const double all = what == YPK_PROBE_ALL_REDUCE       ? bytes
+                       : what == YPK_PROBE_REDUCE_SCATTER ? (1 + 1 / ranks) / 2 * bytes
+                                                          : from_others;
+    *others = fmin(from_others, all);
+    return all;
 }
 
 /* -- the memory of the ranks ---------------------------------------------------------------- */
@@ -152,16 +157,22 @@ static struct head *head(char *memory)
     return (struct head *)(void *)memory;
 }
 
-static char *buffer(const struct ypk_link *l, char *memory, uint64_t number)
+/* What the rank behind reads, and where this one copies to. */
+static char *shown(char *memory)
 {
-    return memory + PAGE + (number % 2) * (l->size - PAGE) / 2;
+    return memory + PAGE;
 }
 
-/* Until the rank has done so many steps; false: it is lost. */
-static bool wait_for(char *memory, uint64_t steps)
+static char *kept(const struct ypk_link *l)
+{
+    return l->own + PAGE + (l->size - PAGE) / 2;
+}
+
+/* Until the rank has come so far; false: it is lost. */
+static bool wait_for(char *memory, uint64_t come)
 {
     double end = 0;
-    for (unsigned i = 0; atomic_load_explicit(&head(memory)->done, memory_order_acquire) < steps;
+    for (unsigned i = 0; atomic_load_explicit(&head(memory)->come, memory_order_acquire) < come;
          i++) {
         if (i < SPINS)
             continue;
@@ -175,53 +186,94 @@ static bool wait_for(char *memory, uint64_t steps)
     return true;
 }
 
-/* The one before has written, and the one behind has read, what this one now reads and writes. */
-static bool step(struct ypk_link *l)
+/* Says that it has come, and waits for its neighbours. */
+static bool meet(struct ypk_link *l)
 {
-    const uint64_t done = l->number++;
-    if (!wait_for(l->before, done) || !wait_for(l->behind, done))
-        return false;
-    memcpy(buffer(l, l->own, done + 1), buffer(l, l->before, done), l->step);
-    atomic_store_explicit(&head(l->own)->done, done + 1, memory_order_release);
-    return true;
+    const uint64_t come = ++l->come;
+    atomic_store_explicit(&head(l->own)->come, come, memory_order_release);
+    return wait_for(l->before, come) && wait_for(l->behind, come);
 }
 
-/* Seconds a step on the slowest rank. */
-static enum yp_status run_steps(struct ypk_link *l, double *each)
+/* Seconds of a handshake. */
+static double handshakes(struct ypk_link *l, int calls)
 {
-    enum yp_status status = ypk_barrier(l->c);
-    bool fine = status == YP_OK && step(l); /* the ranks now start together */
+    bool fine = meet(l);
     const double begin = ypi_now();
-    for (int i = 0; i < l->calls && fine; i++)
-        fine = step(l);
-    *each = fine ? (ypi_now() - begin) / l->calls : INFINITY;
-    if (status == YP_OK)
-        status = ypk_all_reduce(l->c, each, 1, YPK_DOUBLE, YPK_MAX);
-    if (status == YP_OK && isinf(*each))
-        status = yp_set_error(YP_IO, "ranks: a rank was not there for %g s of a probe of %s",
-                              LOST_SECONDS, ypk_probe_name(l->what));
-    return status;
+    for (int i = 0; i < calls && fine; i++)
+        fine = meet(l);
+    return fine ? (ypi_now() - begin) / calls : INFINITY;
 }
 
-/* All ranks have the same times, and so the same number of steps. */
-static enum yp_status run_about(struct ypk_link *l, double seconds, double *each)
+static void write_anew(struct ypk_link *l)
 {
-    enum yp_status status = run_steps(l, each);
-    while (status == YP_OK && *each * l->calls < seconds / 2 && l->calls < CALLS_MOST) {
-        const double wanted = fmax(2.0 * l->calls, seconds / fmax(*each, 1e-9) / 2);
-        l->calls = wanted < CALLS_MOST ? (int)wanted : CALLS_MOST;
-        status = run_steps(l, each);
+    uint64_t *out = (uint64_t *)(void *)shown(l->own);
+    for (size_t i = 0; i < l->step / sizeof *out; i++)
+        out[i] = l->come + i;
+}
+
+/* Small parts go through registers; of large ones memcpy() knows that no cache holds them. Which is
+ * faster depends on the size and the processor, so runs take turns. */
+static void copy_part(const struct ypk_link *l, const char *from, size_t begin, size_t end)
+{
+    char *to = kept(l);
+    const size_t part = l->in_parts ? PART : l->step;
+    for (size_t at = begin; at < end; at += part)
+        memcpy(to + at, from + at, part < end - at ? part : end - at);
+}
+
+/* Seconds of a copy. What is copied was written just before, by another processor. */
+static double copies(struct ypk_link *l, int calls)
+{
+    double sum = 0;
+    for (int i = 0; i < calls; i++) {
+        write_anew(l);
+        if (!meet(l))
+            return INFINITY;
+        const double begin = ypi_now();
+        copy_part(l, shown(l->before), 0, l->others);
+        copy_part(l, shown(l->own), l->others, l->step);
+        sum += ypi_now() - begin - l->clock;
+        if (!meet(l)) /* the one behind has read it */
+            return INFINITY;
     }
+    return fmax(sum / calls, 0);
+}
+
+/* On the slowest rank. All ranks have the same times, and so the same number of calls. */
+static enum yp_status run_about(struct ypk_link *l, double (*part)(struct ypk_link *l, int calls),
+                                int *calls, double seconds, double *each)
+{
+    for (;;) {
+        enum yp_status status = ypk_barrier(l->c);
+        if (status != YP_OK)
+            return status;
+        *each = part(l, *calls);
+        status = ypk_all_reduce(l->c, each, 1, YPK_DOUBLE, YPK_MAX);
+        if (status == YP_OK && isinf(*each))
+            status = yp_set_error(YP_IO, "ranks: a rank was not there for %g s of a probe of %s",
+                                  LOST_SECONDS, ypk_probe_name(l->what));
+        if (status != YP_OK || *each * *calls >= seconds / 2 || *calls >= CALLS_MOST)
+            return status;
+        const double wanted = fmax(2.0 * *calls, seconds / fmax(*each, 1e-9));
+        *calls = wanted < CALLS_MOST ? (int)wanted : CALLS_MOST;
+    }
+}
+
+static enum yp_status run_memory(struct ypk_link *l, double seconds, double *each)
+{
+    double copied = 0;
+    l->in_parts = !l->in_parts;
+    enum yp_status status = run_about(l, handshakes, &l->handshakes, seconds / 4, each);
+    if (status == YP_OK && l->step > LINE)
+        status = run_about(l, copies, &l->copies, seconds, &copied);
+    *each += l->factor * copied;
     return status;
 }
 
 enum yp_status ypk_link_run(struct ypk_link *link, double seconds, double *each)
 {
-    if (link->step > 0) {
-        const enum yp_status status = run_about(link, seconds, each);
-        *each *= link->factor;
-        return status;
-    }
+    if (link->step > 0)
+        return run_memory(link, seconds, each);
     struct ypk_figure figure = {.least = NAN};
     const enum yp_status status = ypk_probe(link->c, link->what, link->bytes, seconds, &figure);
     *each = figure.least;
@@ -229,6 +281,17 @@ enum yp_status ypk_link_run(struct ypk_link *link, double seconds, double *each)
 }
 
 /* -- open and close --------------------------------------------------------------------------- */
+
+static double clock_seconds(void)
+{
+    enum { READINGS = 64 };
+    double least = INFINITY;
+    for (int i = 0; i < READINGS; i++) {
+        const double begin = ypi_now();
+        least = fmin(least, ypi_now() - begin);
+    }
+    return least;
+}
 
 enum yp_status ypk_link_open(struct ypk_link **out, struct ypk_communicator *c,
                              enum ypk_probed what, size_t bytes)
@@ -248,15 +311,19 @@ enum yp_status ypk_link_open(struct ypk_link **out, struct ypk_communicator *c,
     l->c = c;
     l->what = what;
     l->bytes = bytes > ranks * sizeof(float) ? bytes : ranks * sizeof(float);
-    l->calls = 1;
-    const double least = fmax(least_bytes(what, (double)bytes, (double)ranks), 1);
-    l->factor = least >= (double)TWO_STEPS ? 2 : 1;
-    l->factor = fmax(l->factor, least / (double)STEP_MOST);
-    const size_t one_step = (size_t)ceil(least / l->factor);
-    l->size = PAGE + 2 * ((one_step + PAGE - 1) / PAGE) * PAGE;
+    l->handshakes = l->copies = 1;
+    l->clock = clock_seconds();
+    double others = 0;
+    const double least = fmax(least_bytes(what, (double)bytes, (double)ranks, &others), 1);
+    l->factor = fmax(least >= (double)TWO_COPIES ? 2 : 1, least / (double)COPY_MOST);
+    const size_t words = (size_t)ceil(least / l->factor / sizeof(uint64_t));
+    const size_t one_copy = words * sizeof(uint64_t);
+    const size_t from_others = (size_t)ceil(others / l->factor);
+    l->others = from_others < one_copy ? from_others : one_copy;
+    l->size = PAGE + 2 * ((one_copy + PAGE - 1) / PAGE) * PAGE;
     if (place.local_size == (int)ranks)
         status = share(l);
-    l->step = l->own != NULL ? one_step : 0;
+    l->step = l->own != NULL ? one_copy : 0;
     if (status == YP_OK)
         *out = l;
     else

@@ -7,11 +7,11 @@
 struct ypk_link;
 
 /* Collective, of two ranks and more. `what` is no barrier; `bytes` is the operation's size as
- * ypk_probe() has it, 1 at least. On one node every rank copies from its neighbour's memory, all of
- * them at once, after a handshake: as many bytes as each rank has to move at least in the fastest
- * way that is known, in memory that the probe alone uses (up to 256 MiB a rank). On several nodes,
- * or where the ranks cannot see each other's memory, it is the communicator's own operation. The
- * caller closes it. */
+ * ypk_probe() has it, 1 at least. On one node it is a handshake with the neighbours and a copy, of
+ * all ranks at once: as many bytes as each rank has to read and write at least, from a neighbour
+ * that has just written them, in memory that the probe alone uses (up to 256 MiB a rank). On
+ * several nodes, or where the ranks cannot see each other's memory, it is the communicator's own
+ * operation. The caller closes it. */
 enum yp_status ypk_link_open(struct ypk_link **out, struct ypk_communicator *c,
                              enum ypk_probed what, size_t bytes);
 

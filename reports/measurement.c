@@ -127,12 +127,21 @@ static void print_counters(const cJSON *m)
 
 /* -- what bounds it ------------------------------------------------------------------------ */
 
-/* "copy from memory", "fp32 arithmetic". */
+/* Among ranks: a level of its own, not of memory. */
+static bool is_exchange(const cJSON *bound)
+{
+    const char *level = ypi_text_of(bound, "level");
+    return strcmp(level, "bus") == 0 || strcmp(level, "latency") == 0;
+}
+
+/* "copy from memory", "fp32 arithmetic", "all-reduce latency". */
 static void name_ceiling(char out[64], const cJSON *bound)
 {
     const char *ceiling = ypi_text_of(bound, "ceiling");
     const char *level = ypi_text_of(bound, "level");
-    if (*level)
+    if (is_exchange(bound))
+        snprintf(out, 64, "%s %s", ceiling, level);
+    else if (*level)
         snprintf(out, 64, "%s %s %s", ceiling, strcmp(ceiling, "fill") == 0 ? "of" : "from", level);
     else
         snprintf(out, 64, "%s arithmetic", ceiling);
@@ -141,6 +150,8 @@ static void name_ceiling(char out[64], const cJSON *bound)
 static const char *ceiling_rate(const cJSON *bound, const char *member)
 {
     bool whole = strncmp(ypi_text_of(bound, "ceiling"), "int", 3) == 0;
+    if (strcmp(ypi_text_of(bound, "level"), "latency") == 0)
+        return ypi_seconds(ypi_real(bound, "work") / ypi_real(bound, member));
     const char *unit = *ypi_text_of(bound, "level") ? "B" : whole ? "operations" : "FLOP";
     return ypi_rate(ypi_real(bound, member), unit);
 }
@@ -150,7 +161,9 @@ static void name_threads(char out[32], const cJSON *bound)
 {
     double threads = ypi_real(bound, "threads");
     *out = '\0';
-    if (threads > 0)
+    if (is_exchange(bound))
+        snprintf(out, 32, " among %.0f ranks", threads);
+    else if (threads > 0)
         snprintf(out, 32, " on %.0f thread%s", threads, threads > 1 ? "s" : "");
 }
 
@@ -188,8 +201,10 @@ static void add_share(struct ypi_text *text, const cJSON *m, const cJSON *bound)
     if (share < YPI_LEAST_SHARE)
         ypi_text_add(text, ": the declared work does not bound it");
     if (share > 1)
-        ypi_text_add(text, "; more than 1: the work is less than declared, or comes from a nearer "
-                           "cache than its footprint says");
+        ypi_text_add(text,
+                     "; more than 1: the work is less than declared, or comes from a nearer "
+                     "cache than %s",
+                     is_exchange(bound) ? "another rank's" : "its footprint says");
 }
 
 static int stage_of(const cJSON *bound)

@@ -75,7 +75,11 @@ const char *yp_ceiling_name(enum yp_ceiling ceiling)
                                                    "download",
                                                    "upload pageable",
                                                    "download pageable",
-                                                   "launch"};
+                                                   "launch",
+                                                   "all-reduce",
+                                                   "all-gather",
+                                                   "reduce-scatter",
+                                                   "point to point"};
     return ceiling < YP_CEILINGS ? names[ceiling] : "?";
 }
 

@@ -29,6 +29,17 @@ static inline bool ypi_is_traffic(enum yp_ceiling ceiling)
     return ypi_is_memory_traffic(ceiling) || ypi_is_transfer(ceiling);
 }
 
+/* Of data that ranks exchange. */
+static inline bool ypi_is_exchange(enum yp_ceiling ceiling)
+{
+    return ceiling >= YP_ALL_REDUCE && ceiling <= YP_POINT_TO_POINT;
+}
+
+static inline bool ypi_is_arithmetic(enum yp_ceiling ceiling)
+{
+    return ceiling != YP_NO_CEILING && !ypi_is_traffic(ceiling) && !ypi_is_exchange(ceiling);
+}
+
 struct ypi_probe;
 
 /* Gets buffers and threads ready, on as many of the processors that this process was given as

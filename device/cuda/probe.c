@@ -185,9 +185,9 @@ struct ypi_device_probe *ypi_cuda_probe_open(struct yp_device *device, enum yp_c
 {
     int major = 0;
     int minor = 0;
-    if (ceiling <= YP_NO_CEILING || ceiling >= YP_CEILINGS) {
+    if (ceiling <= YP_NO_CEILING || ceiling > YP_LAUNCH) {
         ypi_cuda_host->set_error(YP_INVALID, "ceiling is %d: allowed are %d to %d", (int)ceiling,
-                                 YP_NO_CEILING + 1, YP_CEILINGS - 1);
+                                 YP_NO_CEILING + 1, YP_LAUNCH);
         return NULL;
     }
     struct ypi_device_probe *p = calloc(1, sizeof *p);

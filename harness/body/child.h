@@ -34,6 +34,9 @@ void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured 
 /* A value of the case, whose name has been checked. */
 void ypi_child_send_value(const struct yp_case *t, const char *name, double value,
                           const char *unit);
+/* Values: the peaks of accounted memory of all ranks together, by the one that knows them all.
+ * `device` NAN: there is none. */
+void ypi_child_send_peaks(const struct yp_case *t, double host, double device);
 
 /* Memory that becomes resident, or that this thread allocates, between the two is the framework's:
  * it counts for no budget. They nest. Both read the process's counters, which takes some

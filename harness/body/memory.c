@@ -3,6 +3,7 @@
 #include "device/backend.h"
 #include "harness/body/state.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +68,13 @@ void ypi_child_set_resident(struct yp_case *t, uint64_t peak)
     t->child->resident_of_command = peak;
 }
 
+void ypi_child_send_peaks(const struct yp_case *t, double host, double device)
+{
+    ypi_child_send_value(t, "peak of all ranks", host, "B");
+    if (!isnan(device))
+        ypi_child_send_value(t, "device peak of all ranks", device, "B");
+}
+
 void ypi_child_send_memory(struct yp_case *t)
 {
     const struct ypi_resident *r = &t->child->resident;
@@ -96,4 +104,8 @@ void ypi_child_send_memory(struct yp_case *t)
     }
     ypi_child_close_heap(t, &memory);
     ypi_child_send(t, YPI_MESSAGE_MEMORY, &memory, sizeof memory, NULL, 0);
+    /* Of several ranks their conductor has the sum. */
+    if (t->test->ranks != NULL && ypi_child_job(t)->rank < 0)
+        ypi_child_send_peaks(t, (double)memory.host.allocated_peak,
+                             memory.has_device ? (double)memory.device.allocated_peak : NAN);
 }

@@ -323,6 +323,8 @@ static void take_memory(struct ypi_memory *to, const struct ypi_memory *from)
     take_larger(&to->resident_peak, from->resident_peak);
     take_larger(&to->resident_huge, from->resident_huge);
     take_larger(&to->resident_files, from->resident_files);
+    to->has_tree = to->has_tree || from->has_tree;
+    take_larger(&to->resident_tree, from->resident_tree);
 }
 
 static bool may_leak(const struct ypi_job *job)
@@ -382,6 +384,7 @@ static void send_memory(const struct yp_case *t, const struct ypi_members *membe
 {
     struct ypi_memory all;
     double total = 0;
+    double on_devices = NAN;
     bool any = false;
     memset(&all, 0, sizeof all);
     for (int i = 0; i < members->count; i++) {
@@ -390,13 +393,16 @@ static void send_memory(const struct yp_case *t, const struct ypi_members *membe
             continue;
         take_memory(&all, &r->memory);
         total += (double)r->memory.host.allocated_peak;
+        if (r->memory.has_device)
+            on_devices =
+                (isnan(on_devices) ? 0 : on_devices) + (double)r->memory.device.allocated_peak;
         any = true;
     }
     if (!any)
         return;
     name_leaks(t, members, &all);
     ypi_child_send(t, YPI_MESSAGE_MEMORY, &all, sizeof all, NULL, 0);
-    send_own_value(t, "peak of all ranks", total, "B");
+    ypi_child_send_peaks(t, total, on_devices);
 }
 
 static bool any_measured(const struct ypi_members *members)

@@ -62,16 +62,23 @@ static void check_ceiling(struct yp_case *t, const struct yp_measure_options *o,
                           const struct named *n)
 {
     const struct yp_bound *b = &n->bound;
-    bool traffic = b->kind == YP_BOUND_TRAFFIC;
+    const bool traffic = b->kind == YP_BOUND_TRAFFIC;
+    const bool exchange = b->kind == YP_BOUND_EXCHANGE;
     if (b->ceiling <= YP_NO_CEILING || b->ceiling >= YP_CEILINGS)
         ypi_child_quit(t, YPI_CAUSE_USAGE, "yp_measure '%s': %s: %d is no ceiling", o->name,
                        n->what, (int)b->ceiling);
-    if (traffic != ypi_is_traffic(b->ceiling))
+    if (traffic != ypi_is_traffic(b->ceiling) || exchange != ypi_is_exchange(b->ceiling))
         ypi_child_quit(t, YPI_CAUSE_USAGE, "yp_measure '%s': %s: %s is a ceiling of %s", o->name,
                        n->what, yp_ceiling_name(b->ceiling),
-                       traffic ? "arithmetic: yp_work() declares that"
-                               : "traffic: yp_traffic() declares that");
-    if ((int)b->ceiling >= YPI_CPU_CEILINGS && yp_device(t)->backend->kind == YP_HOST)
+                       ypi_is_exchange(b->ceiling)  ? "ranks: yp_exchange() declares that"
+                       : ypi_is_traffic(b->ceiling) ? "traffic: yp_traffic() declares that"
+                                                    : "arithmetic: yp_work() declares that");
+    if (exchange && t->test->ranks == NULL)
+        ypi_child_quit(t, YPI_CAUSE_USAGE,
+                       "yp_measure '%s': %s: only ranks exchange data, and this test does not "
+                       "declare .ranks",
+                       o->name, n->what);
+    if (!exchange && (int)b->ceiling >= YPI_CPU_CEILINGS && yp_device(t)->backend->kind == YP_HOST)
         ypi_child_quit(t, YPI_CAUSE_USAGE,
                        "yp_measure '%s': %s: only an accelerator has %s, and this case runs on the "
                        "CPU",
@@ -154,7 +161,7 @@ static void check_work(struct yp_case *t, const struct yp_measure_options *o)
         {{YP_BOUND_TRAFFIC, o->traffic, o->bytes, o->footprint}, ".bytes", 0}};
     if (o->arithmetic != YP_NO_CEILING &&
         (o->arithmetic < YP_NO_CEILING || o->arithmetic >= YP_CEILINGS ||
-         ypi_is_traffic(o->arithmetic)))
+         !ypi_is_arithmetic(o->arithmetic)))
         refuse(t, o->name, ".arithmetic", o->arithmetic,
                "YP_FP64, YP_FP32, YP_BF16, YP_INT8, YP_INT32 or an accelerator's");
     if (o->traffic != YP_NO_CEILING && !ypi_is_traffic(o->traffic))

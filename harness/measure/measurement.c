@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <yieldpoint/ranks.h>
 
 enum { FIRST_CAPACITY = 1024 };
 
@@ -27,7 +28,7 @@ static void describe(struct yp_measurement *m)
     measured->footprint = fmax(0, o->footprint);
     measured->threads = o->threads;
     measured->cold = o->cold;
-    ypi_measure_bounds(o, measured);
+    ypi_measure_bounds(o, ypk_size(yp_ranks_communicator(m->t)), measured);
     measured->on_device = (struct ypi_on_device){.opening = NAN,
                                                  .launching = NAN,
                                                  .clock = NAN,
@@ -120,7 +121,7 @@ static void open_instruments(struct yp_measurement *m)
         return;
     }
     m->each = ypi_budget_of(m->t, YP_BUDGET_MIN_SHARE, m->measured.name) != NULL;
-    m->roofline = ypi_roofline_open(m->device, &m->measured, m->each);
+    m->roofline = ypi_roofline_open(m->device, &m->measured, m->each, yp_ranks_communicator(m->t));
     m->counters = ypi_counters_open();
     m->growth = ypi_growth_open();
     open_scratch(m);

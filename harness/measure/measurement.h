@@ -4,6 +4,7 @@
 #include "harness/body/child.h"
 #include "harness/measure/count/counters.h"
 #include "harness/measure/noise.h"
+#include "ranks/probe.h"
 
 #include <yieldpoint/measure.h>
 #include <yieldpoint/serve.h>
@@ -95,7 +96,10 @@ uint64_t ypi_measure_iterations(const struct yp_case *t, const struct yp_measure
 /* -- bounds.c ------------------------------------------------------------------------------- */
 
 /* The declared work as bounds that nothing was probed of yet; after ypi_measure_defaults(). */
-void ypi_measure_bounds(const struct yp_measure_options *o, struct ypi_measured *measured);
+void ypi_measure_bounds(const struct yp_measure_options *o, int ranks,
+                        struct ypi_measured *measured);
+
+enum ypk_probed ypi_probe_of_exchange(enum yp_ceiling ceiling);
 
 /* -- measurement.c ------------------------------------------------------------------------- */
 
@@ -172,9 +176,10 @@ void ypi_phase_close(struct yp_measurement *m);
 
 /* Gets probes for the declared work ready, measured->bounds. `each`: for a share that is judged,
  * between stretches of samples; else before and after only. Without work, or where nothing can be
- * probed, it does nothing from then on. */
+ * probed, it does nothing from then on. With an exchange among the work, this and each probe are
+ * collective calls of `ranks`, which lives longer; NULL: one rank. */
 struct ypi_roofline *ypi_roofline_open(struct yp_device *device, struct ypi_measured *measured,
-                                       bool each);
+                                       bool each, struct ypk_communicator *ranks);
 
 /* Probes, unless no sample was taken since the last time. What the bound allows over the median of
  * those that were is one more share. */

@@ -14,6 +14,7 @@
 
 #include "device/backend.h"
 #include "device/ceiling/ceiling.h"
+#include "ranks/link.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -40,8 +41,10 @@ enum { PROBED_AT_ONCE = 2 };
 struct ceiling {
     enum yp_ceiling ceiling;
     char level[sizeof((struct ypi_ceiling *)0)->level];
-    struct ypi_probe *probe;               /* both NULL: it cannot be probed */
+    struct ypi_probe *probe;               /* all NULL: it cannot be probed */
     struct ypi_device_probe *device_probe; /* of an accelerator's */
+    struct ypk_link *link;                 /* of an exchange among ranks ... */
+    double size, bus;                      /* ... with its bytes, and those of the bus */
     double *rates;                         /* of all probes */
     size_t count, capacity;
     bool far;
@@ -77,7 +80,8 @@ static void open_on_device(struct ceiling *c, struct yp_device *device, double f
 static int find(const struct ypi_roofline *r, const struct ceiling *c)
 {
     for (int i = 0; i < r->count; i++)
-        if (r->ceilings[i].ceiling == c->ceiling && strcmp(r->ceilings[i].level, c->level) == 0)
+        if (r->ceilings[i].ceiling == c->ceiling && r->ceilings[i].size == c->size &&
+            strcmp(r->ceilings[i].level, c->level) == 0)
             return i;
     return -1;
 }
@@ -115,6 +119,20 @@ static int host_ceiling(struct ypi_roofline *r, const struct ypi_ceiling *bound,
     return add(r, &c);
 }
 
+/* Its rate depends on its size. */
+static int exchange_ceiling(struct ypi_roofline *r, const struct ypi_ceiling *bound,
+                            struct ypk_communicator *ranks)
+{
+    struct ceiling c = {.ceiling = bound->ceiling, .size = bound->footprint, .bus = bound->work};
+    memcpy(c.level, bound->level, sizeof c.level);
+    const int there = find(r, &c);
+    if (there >= 0)
+        return there;
+    if (ypk_link_open(&c.link, ranks, ypi_probe_of_exchange(c.ceiling), (size_t)c.size) != YP_OK)
+        c.link = NULL; /* a rank is missing, which the next call says */
+    return add(r, &c);
+}
+
 /* Whether a step has no other bound than bytes of an unknown level: whatever else is probed, there
  * is no share. */
 static bool is_hopeless(const struct ypi_roofline *r, const struct ypi_measured *measured)
@@ -130,7 +148,7 @@ static bool is_hopeless(const struct ypi_roofline *r, const struct ypi_measured 
 }
 
 struct ypi_roofline *ypi_roofline_open(struct yp_device *device, struct ypi_measured *measured,
-                                       bool each)
+                                       bool each, struct ypk_communicator *ranks)
 {
     struct ypi_roofline *r = ypi_calloc(1, sizeof *r);
     bool host = device->backend->kind == YP_HOST;
@@ -144,10 +162,12 @@ struct ypi_roofline *ypi_roofline_open(struct yp_device *device, struct ypi_meas
     bool hopeless = is_hopeless(r, measured);
     for (int i = 0; i < YPI_BOUNDS; i++) {
         struct ypi_ceiling *b = &measured->bounds[i];
-        b->threads = host ? measured->threads : 0;
+        b->threads = ypi_is_exchange(b->ceiling) ? ypk_size(ranks) : host ? measured->threads : 0;
         if (!(b->work > 0) || hopeless)
             continue;
-        r->of[i] = host ? host_ceiling(r, b, measured->threads) : device_ceiling(r, b);
+        r->of[i] = ypi_is_exchange(b->ceiling) ? exchange_ceiling(r, b, ranks)
+                   : host                      ? host_ceiling(r, b, measured->threads)
+                                               : device_ceiling(r, b);
         memcpy(b->level, r->ceilings[r->of[i]].level, sizeof b->level);
     }
     return r;
@@ -231,7 +251,7 @@ static void leave_the_farther_alone(struct ypi_roofline *r, const struct ypi_mea
     if (isnan(sum))
         return;
     for (int i = 0; i < r->count; i++)
-        r->ceilings[i].far = true;
+        r->ceilings[i].far = r->ceilings[i].link == NULL; /* all ranks must probe it */
     for (int i = 0; i < YPI_BOUNDS; i++) {
         if (r->of[i] < 0)
             continue;
@@ -241,11 +261,18 @@ static void leave_the_farther_alone(struct ypi_roofline *r, const struct ypi_mea
     }
 }
 
+static double run_link(const struct ceiling *c)
+{
+    double seconds = 0;
+    return ypk_link_run(c->link, PROBE_SECONDS, &seconds) == YP_OK ? c->bus / seconds : 0;
+}
+
 static double probe(const struct ypi_roofline *r, const struct ceiling *c, int runs)
 {
     double best = 0;
     for (int i = 0; i < runs; i++)
-        best = fmax(best, c->probe != NULL
+        best = fmax(best, c->link != NULL ? run_link(c)
+                          : c->probe != NULL
                               ? ypi_probe_run(c->probe, PROBE_SECONDS)
                               : r->device->backend->probe_run(c->device_probe, PROBE_SECONDS));
     return best;
@@ -255,7 +282,7 @@ static void probe_all(struct ypi_roofline *r, int runs)
 {
     for (int i = 0; i < r->count; i++) {
         struct ceiling *c = &r->ceilings[i];
-        bool can = c->probe != NULL || c->device_probe != NULL;
+        bool can = c->probe != NULL || c->device_probe != NULL || c->link != NULL;
         double rate = can && !c->far ? probe(r, c, runs) : 0;
         if (rate > 0) /* a device that has failed tells none */
             append(&c->rates, &c->count, &c->capacity, rate);
@@ -357,6 +384,7 @@ void ypi_roofline_close(struct ypi_roofline *r, struct ypi_measured *measured)
     for (int i = 0; i < r->count; i++) {
         struct ceiling *c = &r->ceilings[i];
         ypi_probe_close(c->probe);
+        ypk_link_close(c->link);
         if (c->device_probe != NULL)
             r->device->backend->probe_close(c->device_probe);
         free(c->rates);

@@ -178,7 +178,7 @@ static void add_ceilings(struct rows *rows, const struct ypi_measured *m)
             snprintf(step, sizeof step, " step %d", b->stage + 1);
         char *name = ypi_format("%s%s %s%s%s", m->name, step, b->level, *b->level ? " " : "",
                                 yp_ceiling_name(b->ceiling));
-        add_row(rows, "ceiling", name, ypi_is_traffic(b->ceiling) ? "B/s" : "operations/s",
+        add_row(rows, "ceiling", name, ypi_is_arithmetic(b->ceiling) ? "operations/s" : "B/s",
                 YPI_TABLE_BOUND, b);
         free(name);
     }

@@ -4,6 +4,7 @@
 #include "base/numbers/slack.h"
 #include "base/text/figures.h"
 #include "base/text/text.h"
+#include "device/ceiling/ceiling.h"
 #include "harness/collect/options.h"
 #include "harness/record/reproduce.h"
 #include "harness/vocabulary/audit.h"
@@ -54,6 +55,16 @@ static bool has_share_budget(const struct ypi_result *r, const char *name)
     return false;
 }
 
+/* Of the largest exchange among ranks that is more than latency; 0: there is none. */
+static double bus_bandwidth(const struct ypi_measured *m)
+{
+    double bytes = 0;
+    for (int i = YPI_BOUND_MORE; i < YPI_BOUNDS; i++)
+        if (ypi_is_exchange(m->bounds[i].ceiling) && strcmp(m->bounds[i].level, "bus") == 0)
+            bytes = fmax(bytes, m->bounds[i].work);
+    return bytes / m->estimate.median;
+}
+
 /* Behind the headline, which is what the author calls the work: its traffic, and its share of what
  * bounds it. A share that small says that nothing declared bounds it, and is left out unless a
  * budget asks for it. */
@@ -66,6 +77,12 @@ static void add_traffic_and_share(char out[YPI_HEADLINE_MAX], const struct ypi_r
         ypi_format_rate(traffic, m->bytes / m->estimate.median, "B");
         length +=
             (size_t)snprintf(out + length, YPI_HEADLINE_MAX - length, ", traffic %s", traffic);
+    }
+    const double bus = bus_bandwidth(m);
+    if (bus > 0 && length < YPI_HEADLINE_MAX) {
+        char rate[YPI_FIGURE_MAX];
+        ypi_format_rate(rate, bus, "B");
+        length += (size_t)snprintf(out + length, YPI_HEADLINE_MAX - length, ", bus %s", rate);
     }
     char bound[YPI_BOUND_MAX];
     ypi_bound_text(m, true, bound, sizeof bound);

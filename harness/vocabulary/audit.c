@@ -44,7 +44,7 @@ static enum yp_counter counter_of(enum yp_ceiling arithmetic)
 static enum yp_ceiling arithmetic_of(const struct ypi_measured *m)
 {
     for (int i = YPI_BOUND_MORE; i < YPI_BOUNDS && !(m->flops > 0); i++)
-        if (m->bounds[i].work > 0 && !ypi_is_traffic(m->bounds[i].ceiling))
+        if (m->bounds[i].work > 0 && ypi_is_arithmetic(m->bounds[i].ceiling))
             return m->bounds[i].ceiling;
     return m->bounds[YPI_BOUND_ARITHMETIC].ceiling;
 }
@@ -77,7 +77,7 @@ double ypi_audit_declared_operations(const struct ypi_measured *m)
     double sum = m->flops;
     for (int i = YPI_BOUND_MORE; i < YPI_BOUNDS; i++) {
         const struct ypi_ceiling *b = &m->bounds[i];
-        if (b->work > 0 && !ypi_is_traffic(b->ceiling) && counted_with(b->ceiling) == with)
+        if (b->work > 0 && ypi_is_arithmetic(b->ceiling) && counted_with(b->ceiling) == with)
             sum += b->work;
     }
     return sum;

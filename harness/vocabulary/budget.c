@@ -3,6 +3,7 @@
 #include "base/numbers/slack.h"
 #include "base/system/clock.h"
 #include "base/text/figures.h"
+#include "device/ceiling/ceiling.h"
 #include "harness/vocabulary/kinds/kind.h"
 
 #include <math.h>
@@ -223,6 +224,19 @@ void ypi_budget_judge_speed(struct ypi_verdict *v, const struct ypi_measured *m)
         v->met = YPI_NOT_MET;
 }
 
+/* One rank, with no other work than an exchange, has nothing that bounds it. */
+static bool exchanges_alone(const struct ypi_measured *m)
+{
+    bool alone = false;
+    for (int i = 0; i < YPI_BOUNDS; i++) {
+        const struct ypi_ceiling *b = &m->bounds[i];
+        if (b->work > 0)
+            return false;
+        alone = alone || (ypi_is_exchange(b->ceiling) && b->footprint > 0);
+    }
+    return alone;
+}
+
 static void judge_measured(const struct ypi_budget_kind *k, const struct ypi_result *r,
                            struct ypi_verdict *v, bool judged)
 {
@@ -232,6 +246,10 @@ static void judge_measured(const struct ypi_budget_kind *k, const struct ypi_res
             continue;
         if (!k->speed) {
             k->measured(v, m);
+            continue;
+        }
+        if (k->of_ceiling && ypi_is_timed(m->kind) && exchanges_alone(m)) {
+            v->met = YPI_NOT_JUDGED;
             continue;
         }
         if (k->of_ceiling && ypi_is_timed(m->kind) && ypi_on_accelerator(r->c) && m->bound < 0) {

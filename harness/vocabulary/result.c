@@ -1,6 +1,7 @@
 #include "harness/vocabulary/result.h"
 
 #include "base/text/text.h"
+#include "device/ceiling/ceiling.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -151,9 +152,12 @@ void ypi_bound_text(const struct ypi_measured *m, bool levels, char *out, size_t
         if (nearest[stage] < 0)
             continue;
         const struct ypi_ceiling *b = &m->bounds[nearest[stage]];
+        const char *name = yp_ceiling_name(b->ceiling);
+        const char *level = levels ? b->level : "";
+        const bool behind = ypi_is_exchange(b->ceiling); /* "all-reduce latency" */
         at += (size_t)snprintf(out + at, size - at, "%s%s%s%s", at > 0 ? " + " : "",
-                               levels ? b->level : "", levels && b->level[0] != '\0' ? " " : "",
-                               yp_ceiling_name(b->ceiling));
+                               behind ? name : level, *level != '\0' ? " " : "",
+                               behind ? level : name);
     }
 }
 

@@ -104,12 +104,15 @@ static inline bool ypi_is_timed(enum ypi_measured_kind kind)
 /* One ceiling as it was probed beside the samples. */
 struct ypi_ceiling {
     enum yp_ceiling ceiling;
-    char level[8]; /* "L1", "L2", "L3", "memory"; "" for arithmetic */
-    int threads;
-    int probes;             /* how often; 0: not probed */
+    char level[8]; /* "L1", "L2", "L3", "memory"; "" for arithmetic; of an exchange "bus" or, where
+                      it is small, "latency" */
+    int threads;   /* of an exchange: ranks */
+    int probes;    /* how often; 0: not probed */
     double rate, low, high; /* median, least and most of the probes: bytes or operations a second */
-    double work;            /* what the measurement declared of it, an iteration */
-    double footprint;       /* of traffic, as declared: bytes; 0: not known; below: memory */
+    double work;            /* what the measurement declared of it, an iteration; of an exchange:
+                               bytes that a rank's bus carries, 0 with one rank */
+    double footprint;       /* of traffic, as declared: bytes; 0: not known; below: memory. Of an
+                               exchange: its size */
     int stage;              /* of work that is done in steps, from 0 */
 };
 /* .flops and .bytes come first, then those of .bounds. */

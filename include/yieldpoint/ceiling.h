@@ -34,6 +34,14 @@ enum yp_ceiling {
     YP_UPLOAD_PAGEABLE,
     YP_DOWNLOAD_PAGEABLE,
     YP_LAUNCH, /* consecutive kernel launches, one operation each */
+    /* Data that the ranks of a case exchange (docs/ranks.md). Rates are bus bandwidths, as
+     * nccl-tests define them: the bytes of the operation a second, times 2 (n - 1) / n for an
+     * all-reduce, (n - 1) / n for an all-gather and a reduce-scatter, 1 for messages, with n ranks.
+     */
+    YP_ALL_REDUCE,
+    YP_ALL_GATHER,
+    YP_REDUCE_SCATTER,
+    YP_POINT_TO_POINT, /* each rank sends to one and receives from one */
     YP_CEILINGS
 };
 

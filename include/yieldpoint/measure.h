@@ -26,13 +26,19 @@ YPI_BEGIN_C
 
 #define YP_MAX_BOUNDS 8 /* of YP_WORK, yp_then() counted */
 
-enum yp_bound_kind { YP_BOUND_NONE = 0, YP_BOUND_WORK, YP_BOUND_TRAFFIC, YP_BOUND_THEN };
+enum yp_bound_kind {
+    YP_BOUND_NONE = 0,
+    YP_BOUND_WORK,
+    YP_BOUND_TRAFFIC,
+    YP_BOUND_THEN,
+    YP_BOUND_EXCHANGE
+};
 
 /* One of YP_WORK, made by its macros. */
 struct yp_bound {
     enum yp_bound_kind kind YPI_OR_ZERO;
     enum yp_ceiling ceiling YPI_OR_ZERO;
-    double work YPI_OR_ZERO;      /* operations or bytes per iteration */
+    double work YPI_OR_ZERO;      /* operations or bytes per iteration; of an exchange: its size */
     double footprint YPI_OR_ZERO; /* of YP_BOUND_TRAFFIC */
 };
 
@@ -118,6 +124,12 @@ struct yp_measure_options {
  * and device. */
 #define yp_traffic(ceiling_, bytes_, footprint_) \
     { .kind = YP_BOUND_TRAFFIC, .ceiling = ceiling_, .work = (double)(bytes_), .footprint = (double)(footprint_) }
+/* In a test with .ranks: data that the ranks exchange in an iteration, the same in all ranks.
+ * ceiling_ is YP_ALL_REDUCE and so on; bytes_ is the operation's size as nccl-tests have it: of a
+ * rank's array in an all-reduce, of what all ranks have together in an all-gather and a
+ * reduce-scatter, of the message that each rank sends. With one rank it bounds nothing. */
+#define yp_exchange(ceiling_, bytes_) \
+    { .kind = YP_BOUND_EXCHANGE, .ceiling = ceiling_, .work = (double)(bytes_) }
 #define yp_then() { .kind = YP_BOUND_THEN }
 /* clang-format on */
 

@@ -150,12 +150,14 @@ static bool starts_with(const char *text, const char *with)
 }
 
 /* Of ceilings that are no floating-point arithmetic and no memory those count that limit a mark: of
- * integers, and of transfers to and from an accelerator. A launch is no rate of either axis. */
+ * integers, and of transfers to and from an accelerator. A launch and
+ * an exchange among ranks are no rates of either axis. */
 static bool is_wanted(const struct roofline *r, const struct ypi_plot_roof *roof)
 {
     const bool transfer =
         starts_with(roof->ceiling, "upload") || starts_with(roof->ceiling, "download");
-    if (starts_with(roof->ceiling, "launch"))
+    if (starts_with(roof->ceiling, "launch") || starts_with(roof->level, "bus") ||
+        starts_with(roof->level, "latency"))
         return false;
     if (!transfer && !starts_with(roof->ceiling, "int"))
         return true;

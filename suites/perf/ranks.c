@@ -35,6 +35,21 @@ YP_TEST(ranks, rx_fit, .tags = "perf large slow", .ranks = "1 2", .timeout = 600
 YP_RELATION(ranks, rx_fit_gain, .tags = "perf large slow",
             .relation = yp_ratio_over("perf/ranks.c::rx_fit", "fit", "ranks", "2", "1"));
 
+/* Sums of floats in the communicator's own memory: from a latency to what no cache holds. */
+YP_TEST(ranks, all_reduce, .tags = "perf", .ranks = "2 4",
+        .axes = YP_AXES(yp_axis_int("bytes", 8, 65536, 16 << 20)))
+{
+    struct ypk_communicator *all = yp_ranks_communicator(t);
+    const size_t bytes = (size_t)yp_int(t, "bytes");
+    float *data = ypk_allocate(all, bytes);
+    enum yp_status status = YP_OK;
+    yp_require(t, data != NULL, "%s", yp_last_error());
+    yp_measure (t, "sum", .bounds = YP_WORK(yp_exchange(YP_ALL_REDUCE, bytes)), .threads = 1)
+        status = ypk_all_reduce(all, data, bytes / sizeof *data, YPK_FLOAT, YPK_SUM);
+    yp_ok(t, status);
+    yp_ok(t, ypk_free(all, data));
+}
+
 /* The smallest size of the benchmark with 2 of its 12 layers: 34 million parameters. */
 static struct lm_options reduced(struct yp_case *t, size_t batch)
 {

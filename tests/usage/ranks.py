@@ -128,6 +128,10 @@ def check_good(tap, cases, values):
     tap.equal((cases["skip[ranks=2]"]["outcome"], cases["skip[ranks=2]"]["reason"]), ("skipped", "nowhere"),
               "all ranks skip: the case does")
     tap.equal(cases["closes_launcher[ranks=2]"]["outcome"], "passed", "what MPICH's end closes was never the case's")
+    tap.equal((cases["memory_of_all[ranks=1]"]["outcome"], of("memory_of_all[ranks=1]", "peak of all ranks")),
+              ("passed", [4096]), "one rank is all of them")
+    tap.equal((cases["memory_of_all[ranks=2]"]["outcome"], [v["met"] for v in cases["memory_of_all[ranks=2]"]["verdicts"]]),
+              ("passed", ["met"] * 3), "budgets of a rank, of all, and with children")
     waits = [of("measures[ranks=2]", f"work wait of rank {i}")[0] for i in range(2)]
     skew = of("measures[ranks=2]", "work skew")[0]
     tap.check(waits[0] > waits[1] and skew >= max(waits) * (1 - 1e-9), "the rank that waits for the slowest is known",
@@ -147,6 +151,14 @@ BAD = {
                        r"rank 1 in the body", ("rank 1:\nat __libc_pause", "bad_hangs")),
     "hangs_in_destructor[ranks=2]": (r"timeout: still running after 2 s: rank 1 at the end; rank 0 over", ("at_exit",)),
     "leaks[ranks=2]": (r"rank 1: leaked 4.0 KiB of accounted memory in 1 allocation.*", ()),
+    "memory_of_one[ranks=2]": (r"budget host memory: at most 512.0 KiB accounted at once: 1.0 MiB, 100 % above the limit",
+                               ()),
+    "memory_of_all_together[ranks=2]": (r"budget peak of all ranks at most 1.04858e\+06 B: 1.05267e\+06 B, 0.391 % above "
+                                        r"the limit", ()),
+    "exchanges_alone": (r"yp_measure 'sum': .bounds\[0\]: only ranks exchange data, and this test does not declare .ranks",
+                        ()),
+    "exchanges_as_traffic[ranks=2]": (r"ranks 0, 1: yp_measure 'sum': .bounds\[0\]: all-reduce is a ceiling of ranks: "
+                                      r"yp_exchange\(\) declares that", ()),
     "writes_nan[ranks=3]": (r"budget loss at most 1: .*", ()),
     "skips[ranks=2]": (r"rank 0: yp_barrier: .*", ("rank 1 skipped, and the others did not: not here",)),
     "leaves_process[ranks=2]": (r"rank 1: left 1 process running: usage-ranks \(pid \d+\)", ()),
@@ -173,6 +185,35 @@ def check_bad(tap, cases, sanitized):
         tap.check(case["duration"] < 5, f"{name}: within its time", case["duration"])
     tap.check("'loss' is another in each rank, and rank 1's is judged: " in (cases["writes_nan[ranks=3]"]["note"] or ""),
               "the rank whose value is judged is named", cases["writes_nan[ranks=3]"]["note"])
+
+
+def check_exchanges(tap, program):
+    """The ceiling of an exchange is probed by all ranks; one rank has nothing to exchange."""
+    with tempfile.TemporaryDirectory() as folder:
+        history = os.path.join(folder, "history.db")
+        run(program, "--history", history, "--speed=record", "-k", "exchanges and not alone and not traffic")
+        cases = {key.split("::", 1)[1]: value for key, value in results(history).items()}
+        bounds = rows(history, "SELECT case_id, bound.* FROM bound JOIN result ON result.id = result_id")
+        of = {b["case_id"].split("::", 1)[1]: b for b in bounds}
+        tap.equal(sorted(of), ["exchanges[ranks=2]", "exchanges_nothing[ranks=2]"], "one rank has no ceiling of an exchange")
+        for name, b in of.items():
+            tap.check((b["ceiling"], b["level"], b["threads"], b["work"], b["footprint"]) ==
+                      ("all-reduce", "bus", 2, 1 << 20, 1 << 20) and b["probes"] >= 2 and
+                      1e6 < b["low"] <= b["rate"] <= b["high"] < 1e12, f"{name}: the bus bandwidth is probed", b)
+        shares = {r["case_id"].split("::", 1)[1]: r["share"] for r in
+                  rows(history, "SELECT case_id, share FROM measurement JOIN result ON result.id = result_id")}
+        tap.check(shares["exchanges[ranks=1]"] is None and 0 < shares["exchanges[ranks=2]"] < 0.5 and
+                  shares["exchanges_nothing[ranks=2]"] > 100, "shares", shares)
+        tap.equal([cases[f"exchanges[ranks={n}]"]["verdicts"][0]["met"] for n in (1, 2)], ["not judged", "recorded"],
+                  "one rank has no share to judge")
+        tap.check("of the ceiling of all-reduce at least, more than there is" in
+                  (cases["exchanges_nothing[ranks=2]"]["note"] or ""), "more than there is: a note", cases)
+        done = run(program, "--history", history, "--confirm=0", "-v", "-k", "exchanges_nothing")
+        tap.check(done.code == 1 and "more than there is: the declared work was not done" in done.out,
+                  "a share far above 1 fails, on a busy machine too", done)
+        shown = run(program, "--history", history, "--speed=record", "-v", "-k", "exchanges and not nothing and ranks=2")
+        tap.check(re.search(r"sum [\d.]+ ms \+-\S+ %, bus [\d.]+ MB/s, [\d.e-]+ of all-reduce bus", shown.out),
+                  "the headline has the bus bandwidth, and what bounds it", shown)
 
 
 def ranks_of(started):
@@ -335,6 +376,7 @@ def main(program, example, page, *more):
         tap.equal(left_empty(before), [], "no directory is left")
     if launchers:
         check_refused(tap, program)
+        check_exchanges(tap, program)
         check_page(tap, example, page)
     else:
         tap.skip("cases of several ranks run", "no mpirun in PATH (Debian packages openmpi-bin, mpich)")

@@ -280,7 +280,7 @@ static bool too_many_operations(const struct ypi_measured *m, char *out, size_t 
     double least = m->flops / operations_an_instruction(m->bounds[YPI_BOUND_ARITHMETIC].ceiling);
     for (int i = YPI_BOUND_MORE; i < YPI_BOUNDS; i++) {
         const struct ypi_ceiling *b = &m->bounds[i];
-        if (ypi_is_traffic(b->ceiling) || b->ceiling == YP_NO_CEILING)
+        if (!ypi_is_arithmetic(b->ceiling))
             continue;
         operations += b->work;
         least += b->work / operations_an_instruction(b->ceiling);
@@ -355,14 +355,18 @@ static bool above_ceiling(const struct ypi_measured *m, char *out, size_t size)
     if (m->bound < 0 || m->bound >= YPI_BOUNDS || m->share_count == 0 ||
         !(m->share_estimate.low > SHARE_MAX))
         return false;
+    const enum yp_ceiling ceiling = m->bounds[m->bound].ceiling;
     char bound[YPI_BOUND_MAX];
     ypi_bound_text(m, false, bound, sizeof bound);
     return snprintf(out, size,
                     "reaches %.0f %% of the ceiling of %s at least, more than there is: %s",
                     100 * m->share_estimate.low, bound,
-                    ypi_is_traffic(m->bounds[m->bound].ceiling)
+                    ypi_is_traffic(ceiling)
                         ? "the work is less than declared, or comes from a nearer cache than "
                           ".footprint says"
+                    : ypi_is_exchange(ceiling)
+                        ? "less is exchanged than declared, or the data is the same as before and "
+                          "still in the other ranks' caches"
                         : "the work is less than declared") > 0;
 }
 

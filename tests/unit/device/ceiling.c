@@ -386,7 +386,7 @@ static void expect_refused(int ceiling, const struct ypi_level *level, int threa
 Test(ceiling, wrong_arguments_are_refused)
 {
     expect_refused(YP_NO_CEILING, &tiny, 1, 0, "ceiling is 0");
-    expect_refused(YP_CEILINGS, &tiny, 1, 0, "ceiling is 17");
+    expect_refused(YP_CEILINGS, &tiny, 1, 0, "ceiling is 21");
     expect_refused(YP_FP8, &tiny, 1, 0, "ceiling is fp8: processors have none");
     expect_refused(YP_COPY, NULL, 1, 0, "level is NULL");
     expect_refused(YP_FP32, NULL, -1, 0, "threads is -1");

@@ -3,6 +3,7 @@
  */
 #include "device/ceiling/ceiling.h"
 #include "harness/measure/measurement.h"
+#include "ranks/link.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -41,9 +42,17 @@ static struct kept *of(enum yp_ceiling ceiling, const char *level)
 
 const char *yp_ceiling_name(enum yp_ceiling ceiling)
 {
-    static const char *const names[YP_CEILINGS] = {
-        [YP_READ] = "read", [YP_COPY] = "copy", [YP_FILL] = "fill",  [YP_FP64] = "fp64",
-        [YP_FP32] = "fp32", [YP_INT8] = "int8", [YP_INT32] = "int32"};
+    static const char *const names[YP_CEILINGS] = {[YP_READ] = "read",
+                                                   [YP_COPY] = "copy",
+                                                   [YP_FILL] = "fill",
+                                                   [YP_FP64] = "fp64",
+                                                   [YP_FP32] = "fp32",
+                                                   [YP_INT8] = "int8",
+                                                   [YP_INT32] = "int32",
+                                                   [YP_ALL_REDUCE] = "all-reduce",
+                                                   [YP_ALL_GATHER] = "all-gather",
+                                                   [YP_REDUCE_SCATTER] = "reduce-scatter",
+                                                   [YP_POINT_TO_POINT] = "point to point"};
     return names[ceiling];
 }
 
@@ -83,10 +92,47 @@ void ypi_probe_close(struct ypi_probe *probe)
     free(probe);
 }
 
+/* Of an exchange of so many bytes: a second for a billion of them. */
+struct ypk_link {
+    double seconds;
+};
+static int linked, link_runs;
+static struct {
+    enum ypk_probed what;
+    size_t bytes;
+} linked_last;
+
+enum yp_status ypk_link_open(struct ypk_link **out, struct ypk_communicator *c,
+                             enum ypk_probed what, size_t bytes)
+{
+    (void)c;
+    *out = calloc(1, sizeof **out);
+    (*out)->seconds = 1e-9 * (double)bytes;
+    linked_last.what = what;
+    linked_last.bytes = bytes;
+    linked++;
+    return YP_OK;
+}
+
+enum yp_status ypk_link_run(struct ypk_link *link, double seconds, double *each)
+{
+    (void)seconds;
+    link_runs++;
+    *each = link->seconds;
+    return YP_OK;
+}
+
+void ypk_link_close(struct ypk_link *link)
+{
+    linked -= link != NULL;
+    free(link);
+}
+
 /* -- helpers --------------------------------------------------------------------------------- */
 
 static struct ypi_measured measured;
 static double samples[100];
+static int ranks = 4;
 
 static struct ypi_roofline *open_options(struct yp_measure_options o, bool each)
 {
@@ -95,10 +141,10 @@ static struct ypi_roofline *open_options(struct yp_measure_options o, bool each)
         o.arithmetic = YP_FP32;
     if (o.traffic == YP_NO_CEILING)
         o.traffic = YP_COPY;
-    ypi_measure_bounds(&o, &measured);
+    ypi_measure_bounds(&o, ranks, &measured);
     for (int i = 0; i < ceiling_count; i++)
         ceilings[i].runs = 0;
-    return ypi_roofline_open(yp_device_cpu(), &measured, each);
+    return ypi_roofline_open(yp_device_cpu(), &measured, each, NULL);
 }
 
 static struct ypi_roofline *open_with(double flops, double bytes, bool each)
@@ -122,6 +168,7 @@ static void close_all(struct ypi_roofline *r)
 {
     ypi_roofline_close(r, &measured);
     cr_expect_eq(opened, 0);
+    cr_expect_eq(linked, 0);
     free(measured.shares);
 }
 
@@ -294,6 +341,67 @@ Test(roofline, steps_add_up)
     close_all(r);
     cr_expect_str_eq(bound_text(), "int32 + fp32 + fp32");
     cr_expect_eq(measured.bound, YPI_BOUND_MORE + 2, "the longest");
+}
+
+/* The formulas of nccl-tests, of 4 ranks. */
+Test(roofline, an_exchange_is_bound_by_the_bus)
+{
+    static const struct {
+        enum yp_ceiling ceiling;
+        enum ypk_probed what;
+        double bus;
+        const char *name;
+    } kinds[] = {{YP_ALL_REDUCE, YPK_PROBE_ALL_REDUCE, 1.5, "all-reduce bus"},
+                 {YP_ALL_GATHER, YPK_PROBE_ALL_GATHER, 0.75, "all-gather bus"},
+                 {YP_REDUCE_SCATTER, YPK_PROBE_REDUCE_SCATTER, 0.75, "reduce-scatter bus"},
+                 {YP_POINT_TO_POINT, YPK_PROBE_EXCHANGE, 1, "point to point bus"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct ypi_roofline *r = WITH(.bounds = YP_WORK(yp_exchange(kinds[i].ceiling, 1e6)));
+        share = share_of(r, 4e-3);
+        close_all(r);
+        const struct ypi_ceiling *b = &measured.bounds[YPI_BOUND_MORE];
+        cr_expect_float_eq(share, 0.25, 1e-12, "%s: %g", kinds[i].name, share);
+        cr_expect_str_eq(bound_text(), kinds[i].name);
+        cr_expect_float_eq(b->work, kinds[i].bus * 1e6, 1e-3, "%s: %g", kinds[i].name, b->work);
+        cr_expect_float_eq(b->rate, kinds[i].bus * 1e9, 1, "%s: %g", kinds[i].name, b->rate);
+        cr_expect(linked_last.what == kinds[i].what && linked_last.bytes == 1000000);
+    }
+}
+
+Test(roofline, a_small_exchange_is_bound_by_latency)
+{
+    struct ypi_roofline *r = WITH(.bounds = YP_WORK(yp_exchange(YP_ALL_REDUCE, 8)));
+    share = share_of(r, 80e-9);
+    close_all(r);
+    cr_expect_float_eq(share, 0.1, 1e-12);
+    cr_expect_str_eq(bound_text(), "all-reduce latency");
+}
+
+/* A rank whose own figures say that the exchange is far must not leave the others alone in it. */
+Test(roofline, a_far_exchange_is_probed_all_the_same)
+{
+    int once = probes();
+    of(YP_INT32, "")->rate = of(YP_FP32, "")->rate = 1e9;
+    link_runs = 0;
+    struct ypi_roofline *r = WITH(.bounds = YP_WORK(yp_work(YP_INT32, 4e6), yp_work(YP_FP32, 1e6),
+                                                    yp_exchange(YP_ALL_REDUCE, 1e4), yp_then(),
+                                                    yp_exchange(YP_ALL_REDUCE, 2e4)));
+    share = share_of(r, 8e-3);
+    cr_expect_eq(of(YP_FP32, "")->runs, 1);
+    cr_expect_eq(linked, 2, "each size has a rate of its own");
+    cr_expect_eq(link_runs, 2 * 2 * once, "%d", link_runs);
+    close_all(r);
+    cr_expect_float_eq(share, 4.02 / 8, 1e-12, "compute, then exchange: %g", share);
+}
+
+Test(roofline, one_rank_exchanges_nothing)
+{
+    ranks = 1;
+    struct ypi_roofline *r = WITH(.bounds = YP_WORK(yp_exchange(YP_ALL_REDUCE, 1e6)));
+    cr_expect(isnan(share_of(r, 1e-3)));
+    cr_expect_eq(linked, 0);
+    close_all(r);
+    cr_expect_eq(measured.bound, -1);
 }
 
 /* Its drift cannot matter. */

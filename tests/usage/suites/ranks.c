@@ -165,6 +165,64 @@ YP_TEST(good, memory, .ranks = "2", .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 1
     yp_alloc(t, is(t, 1) ? 1 << 20 : 4096);
 }
 
+/* 4 KiB of the first rank, 1 MiB of the second. */
+static void take(struct yp_case *t)
+{
+    yp_alloc(t, is(t, 1) ? 1 << 20 : 4096);
+}
+
+#define IN_TOTAL "peak of all ranks"
+
+YP_TEST(good, memory_of_all, .ranks = "1 2",
+        .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 1 << 20),
+                              yp_max_value(IN_TOTAL, (1 << 20) + 4096),
+                              yp_max_resident_tree(YP_GIB)))
+{
+    take(t);
+}
+
+YP_TEST(bad, memory_of_one, .ranks = "2",
+        .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 1 << 19), yp_max_value(IN_TOTAL, 2 << 20)))
+{
+    take(t);
+}
+
+YP_TEST(bad, memory_of_all_together, .ranks = "2",
+        .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 1 << 20), yp_max_value(IN_TOTAL, 1 << 20)))
+{
+    take(t);
+}
+
+/* A pause in the place of what is declared, and nothing in its place. */
+YP_TEST(good, exchanges, .ranks = "1 2", .budgets = YP_BUDGETS(yp_min_share("sum", 0.5)))
+{
+    yp_measure (t, "sum", .bounds = YP_WORK(yp_exchange(YP_ALL_REDUCE, 1 << 20)),
+                .max_seconds = 0.05)
+        usleep(20000);
+}
+
+YP_TEST(bad, exchanges_nothing, .ranks = "2", .budgets = YP_BUDGETS(yp_min_share("sum", 0.5)))
+{
+    int done = 0;
+    yp_measure (t, "sum", .bounds = YP_WORK(yp_exchange(YP_ALL_REDUCE, 1 << 20)),
+                .max_seconds = 0.05) {
+        done++;
+        yp_keep(done);
+    }
+}
+
+YP_TEST(bad, exchanges_alone)
+{
+    yp_measure (t, "sum", .bounds = YP_WORK(yp_exchange(YP_ALL_REDUCE, 8)))
+        usleep(1);
+}
+
+YP_TEST(bad, exchanges_as_traffic, .ranks = "2")
+{
+    yp_measure (t, "sum", .bounds = YP_WORK(yp_traffic(YP_ALL_REDUCE, 8, 8)))
+        usleep(1);
+}
+
 YP_TEST(good, measures, .ranks = "1 2")
 {
     yp_measure (t, "work", .items = 1, .max_seconds = 0.05)
