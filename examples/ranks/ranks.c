@@ -27,6 +27,10 @@ YP_TEST(means, parts, .ranks = "1 2", .budgets = YP_BUDGETS(yp_min_value("mean",
     yp_value(t, "mean", found);
 }
 
+/* Half of the numbers take half of the time. */
+YP_RELATION(means, strong, .budgets = YP_BUDGETS(yp_min_value("efficiency", 0.6)),
+            .relation = yp_strong_scaling("ranks.c::parts", "mean", "ranks"));
+
 /* Rank 1 of two is wrong: it returns, and the other one waits. */
 YP_TEST(means, returns_early, .ranks = "2", .xfail = "rank 1 does not wait", .xfail_strict = true)
 {

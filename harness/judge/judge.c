@@ -59,6 +59,12 @@ static bool is_too_fast(const struct ypi_verdict *v, const struct ypi_measured *
             beyond_crowding(v, ypi_noise_stretch(&m->noise)));
 }
 
+/* Of what a relation finds: an exponent or an order is no multiple of its limit. */
+static bool is_multiple(const char *value)
+{
+    return strcmp(value, "ratio") == 0 || strcmp(value, "efficiency") == 0;
+}
+
 /* Work that had to share its processors or was held back may pass; that it is slow proves nothing,
  * unless it is so beyond all sharing. */
 static void excuse_crowded(const struct ypi_result *r, struct ypi_verdict *v)
@@ -72,10 +78,9 @@ static void excuse_crowded(const struct ypi_result *r, struct ypi_verdict *v)
             !is_slow_by_itself(r, v, m) && !is_too_fast(v, m))
             v->met = YPI_UNDECIDED;
     }
-    /* Of a relation; an exponent or an order is no multiple of its limit. */
+    /* Of a relation. */
     for (int i = 0; i < r->value_count; i++)
-        if (r->values[i].crowded &&
-            !(strcmp(r->values[i].name, "ratio") == 0 && beyond_crowding(v, 1)))
+        if (r->values[i].crowded && !(is_multiple(r->values[i].name) && beyond_crowding(v, 1)))
             v->met = YPI_UNDECIDED;
 }
 

@@ -127,6 +127,8 @@ void ypi_relation_consider(const struct ypi_relation_work *w, struct ypi_relatio
 {
     for (int i = 0; i < count && !s.crowded; i++)
         s.crowded = ypi_relation_was_crowded(w, cases[i]);
+    for (int i = 0; i < count; i++)
+        w->r->crowded = w->r->crowded || ypi_relation_is_oversubscribed(w, cases[i]);
     struct ypi_rank rank = rank_of(w, s);
     int number = ++worst->candidates;
     bool worse = w->input->report > 0 ? number == w->input->report : is_worse(&rank, &worst->rank);
@@ -149,6 +151,8 @@ void ypi_relation_add_worst(struct ypi_relation_work *w, const struct ypi_relati
                             const char *of)
 {
     ypi_relation_add_value(w, worst->spread);
+    if (w->r->crowded)
+        ypi_result_note(w->r, "more ranks than processors: speed is recorded, and not judged");
     if (w->relation->kind == YP_RELATION_ORDER) {
         add_orders(w, &worst->orders);
         if (worst->orders.first != worst->orders.last || worst->orders.first < 0 ||
@@ -180,6 +184,8 @@ bool ypi_relation_evaluate(const struct ypi_relation_input *input, struct ypi_re
         [YP_RELATION_SAME_HASH] = ypi_relation_same_hash,
         [YP_RELATION_ORDER] = ypi_relation_growth,
         [YP_RELATION_SHARE_RATIO_OVER] = ypi_relation_ratio_over,
+        [YP_RELATION_STRONG_SCALING] = ypi_relation_scaling,
+        [YP_RELATION_WEAK_SCALING] = ypi_relation_scaling,
     };
     const struct yp_relation *relation = &r->c->test->relation;
     struct ypi_relation_work w = {.input = input,

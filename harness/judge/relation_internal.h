@@ -42,6 +42,9 @@ bool ypi_relation_has_result(struct ypi_relation_work *w, int i);
  * processors. */
 bool ypi_relation_was_crowded(const struct ypi_relation_work *w, int i);
 
+/* Whether it had more ranks than processors. */
+bool ypi_relation_is_oversubscribed(const struct ypi_relation_work *w, int i);
+
 /* The measurement, its share of what bounds it, or the value, of the relation's name. NULL, or
  * false, when there is none, which is then reported. */
 const struct ypi_estimate *ypi_relation_time(struct ypi_relation_work *w, int i);
@@ -91,10 +94,11 @@ void ypi_relation_consider(const struct ypi_relation_work *w, struct ypi_relatio
 void ypi_relation_add_worst(struct ypi_relation_work *w, const struct ypi_relation_worst *worst,
                             const char *of);
 
-/* -- relation_compare.c and relation_growth.c: one of each kind -------------------------------- */
+/* -- relation_compare.c, relation_growth.c, relation_scaling.c: one of each kind -------------- */
 
 void ypi_relation_ratio(struct ypi_relation_work *w);
 void ypi_relation_ratio_over(struct ypi_relation_work *w);
 void ypi_relation_value_ratio(struct ypi_relation_work *w);
 void ypi_relation_growth(struct ypi_relation_work *w);
+void ypi_relation_scaling(struct ypi_relation_work *w);
 void ypi_relation_same_hash(struct ypi_relation_work *w);

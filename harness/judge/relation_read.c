@@ -185,6 +185,12 @@ bool ypi_relation_was_crowded(const struct ypi_relation_work *w, int i)
     return false;
 }
 
+bool ypi_relation_is_oversubscribed(const struct ypi_relation_work *w, int i)
+{
+    const struct ypi_result *r = w->input->results[i];
+    return r != NULL && r->crowded;
+}
+
 bool ypi_relation_value(struct ypi_relation_work *w, int i, double *out)
 {
     if (!ypi_relation_has_result(w, i))

@@ -19,6 +19,8 @@ static const struct ypi_relation_kind kinds[] = {
     [YP_RELATION_ORDER] = {"order", .of_speed = true, .name = true, .axis = true},
     [YP_RELATION_SHARE_RATIO_OVER] = {"ratio", .of_speed = true, .name = true, .axis = true,
                                       .ends = true},
+    [YP_RELATION_STRONG_SCALING] = {"efficiency", .of_speed = true, .name = true, .axis = true},
+    [YP_RELATION_WEAK_SCALING] = {"efficiency", .of_speed = true, .name = true, .axis = true},
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
@@ -132,8 +134,8 @@ static char *budget_problem(const struct yp_test *test)
 char *ypi_relation_problem(const struct yp_test *test)
 {
     static const char makers[] =
-        "yp_ratio, yp_ratio_over, yp_share_ratio_over, yp_value_ratio, yp_growth, yp_order and "
-        "yp_same_hash";
+        "yp_ratio, yp_ratio_over, yp_share_ratio_over, yp_value_ratio, yp_growth, yp_order, "
+        "yp_strong_scaling, yp_weak_scaling and yp_same_hash";
     unsigned kind = (unsigned)test->relation.kind;
     if (kind == YP_RELATION_NONE && test->body != NULL)
         return NULL;

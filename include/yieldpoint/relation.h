@@ -12,7 +12,7 @@
  * of that device. A relation runs after the cases it reads, without a process. It is skipped, with
  * the case's name, if a case is not selected or has no result. A case that failed or was skipped
  * has no result; one that is noisy or xfailed has. A relation finds a value with an interval
- * ("exponent", "ratio"), judged by yp_min_value and yp_max_value. If the interval holds the limit,
+ * ("exponent", "ratio", "efficiency"), judged by yp_min_value and yp_max_value. If the interval holds the limit,
  * the budget is undecided. Under --speed=record, values computed from speed are stored but not
  * judged. With --repeat, the cases of one repeat are compared with each other.
  *
@@ -94,6 +94,20 @@
  * exponent of a growth. */
 #define yp_order(of_, name_, axis_) \
     { .kind = YP_RELATION_ORDER, .of = of_, .name = name_, .axis = axis_ }
+/* "efficiency" along an axis of numbers, such as "ranks": how near the times of the measurement come
+ * to a law. Strong scaling: all cases have the same work together, and the time falls as 1 / axis.
+ * Weak scaling: the work grows with the axis, and the time is constant. Each case is compared with
+ * the one of the axis's smallest value that differs from it in nothing else: the time that the law
+ * says, divided by the time that was measured, from the medians. 1 is the law; at 0.8 a case takes
+ * 1.25 times as long. The interval combines those of the two medians, so two values are enough,
+ * where a growth needs five and tells the exponent. The worst pair is reported.
+ *
+ * Cases of more ranks than processors are left out; where there are no others, the efficiency is
+ * recorded and not judged. Other relations that read such cases are recorded too. */
+#define yp_strong_scaling(of_, name_, axis_) \
+    { .kind = YP_RELATION_STRONG_SCALING, .of = of_, .name = name_, .axis = axis_ }
+#define yp_weak_scaling(of_, name_, axis_) \
+    { .kind = YP_RELATION_WEAK_SCALING, .of = of_, .name = name_, .axis = axis_ }
 /* All cases of both nodes must have the same data hash. A difference fails without a budget. The
  * value is "distinct hashes". */
 #define yp_same_hash(of_, to_) \

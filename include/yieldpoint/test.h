@@ -112,6 +112,8 @@ enum yp_relation_kind {
     YP_RELATION_SAME_HASH,
     YP_RELATION_ORDER,
     YP_RELATION_SHARE_RATIO_OVER,
+    YP_RELATION_STRONG_SCALING,
+    YP_RELATION_WEAK_SCALING,
 };
 
 /* relation.h describes each kind. */

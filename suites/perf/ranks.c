@@ -35,6 +35,41 @@ YP_TEST(ranks, rx_fit, .tags = "perf large slow", .ranks = "1 2", .timeout = 600
 YP_RELATION(ranks, rx_fit_gain, .tags = "perf large slow",
             .relation = yp_ratio_over("perf/ranks.c::rx_fit", "fit", "ranks", "2", "1"));
 
+/* One thread a rank; the ranks share the cubes. */
+static void fit_cubes(struct yp_case *t, size_t cubes)
+{
+    const struct scale all = {.cubes = cubes, .height = 128, .width = 128, .channels = 100};
+    struct scale mine = all;
+    struct scene_tiles tiles;
+    mine.cubes = cubes / (size_t)yp_ranks(t);
+    scene_tiles_open(&tiles, t, &all, TILE_PIXELS);
+    struct rx *rx = open_rx(t, all.channels, TILE_PIXELS, 1);
+    enum yp_status status = YP_OK;
+    yp_measure (t, "fit", .items = scale_values(&mine), .unit = "values", .bounds = FIT_WORK(&mine),
+                .threads = 1, .reset = reset_rx, .arg = rx, .samples = 10)
+        status = rx_fit_over(rx, &tiles.source, yp_ranks_communicator(t));
+    yp_ok(t, status);
+    rx_destroy(rx);
+    scene_tiles_close(&tiles);
+}
+
+YP_TEST(ranks, rx_fit_shared, .tags = "perf slow", .ranks = "1 2 4", .timeout = 600)
+{
+    fit_cubes(t, 16);
+}
+
+YP_RELATION(ranks, rx_fit_strong, .tags = "perf slow",
+            .relation = yp_strong_scaling("perf/ranks.c::rx_fit_shared", "fit", "ranks"));
+
+/* As many cubes for each rank. */
+YP_TEST(ranks, rx_fit_grown, .tags = "perf slow", .ranks = "1 2 4", .timeout = 600)
+{
+    fit_cubes(t, 8 * (size_t)yp_ranks(t));
+}
+
+YP_RELATION(ranks, rx_fit_weak, .tags = "perf slow",
+            .relation = yp_weak_scaling("perf/ranks.c::rx_fit_grown", "fit", "ranks"));
+
 /* Sums of floats in the communicator's own memory: from a latency to what no cache holds. */
 YP_TEST(ranks, all_reduce, .tags = "perf", .ranks = "2 4",
         .axes = YP_AXES(yp_axis_int("bytes", 8, 65536, 16 << 20)))

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import sys
@@ -216,6 +217,25 @@ def check_exchanges(tap, program):
                   "the headline has the bus bandwidth, and what bounds it", shown)
 
 
+def check_scaling(tap, program):
+    """Strong and weak scaling over ranks, of times that the cases say."""
+    if len(os.sched_getaffinity(0)) < 2:
+        tap.skip("scaling is judged", "one processor")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        history = os.path.join(folder, "history.db")
+        done = run(program, "--history", history, "--confirm=1", "-k",
+                   "strong or weak or falls or constant or grows")
+        cases = {key.split("::", 1)[1]: value for key, value in results(history).items()}
+        tap.equal([cases[name]["outcome"] for name in ("strong", "weak", "not_strong", "not_weak")],
+                  ["passed", "passed", "failed", "failed"], "what scales passes, and what does not fails")
+        for name in ("not_strong", "not_weak"):
+            tap.equal([f["message"] for f in cases[name]["failures"]],
+                      ["budget efficiency at least 0.9: 0.5, 44.4 % below the limit; 1 of 1 fresh rounds say so too"],
+                      f"{name} says how far it is")
+        tap.equal(done.code, 1, "the run fails")
+
+
 def ranks_of(started):
     """The processes of ranks and those beside them, by the parent."""
     return [pid for pid, name in started.living("YIELDPOINT_RANKS=") if name.startswith("usage-ranks")]
@@ -327,7 +347,7 @@ def check_page(tap, example, page):
     """The page's commands, with the example in the place of `ranks`."""
     with open(page, encoding="utf-8") as file:
         text = file.read()
-    commands = [line.split()[1:] for line in re.findall(r"^ranks -.*$", text, re.M)]
+    commands = [shlex.split(line)[1:] for line in re.findall(r"^ranks -.*$", text, re.M)]
     tap.equal(len(commands), 4, "the page has commands")
     printed = ""
     with tempfile.TemporaryDirectory() as folder:
@@ -377,6 +397,7 @@ def main(program, example, page, *more):
     if launchers:
         check_refused(tap, program)
         check_exchanges(tap, program)
+        check_scaling(tap, program)
         check_page(tap, example, page)
     else:
         tap.skip("cases of several ranks run", "no mpirun in PATH (Debian packages openmpi-bin, mpich)")

@@ -321,10 +321,12 @@ Test(relation, fields_that_are_missing_or_make_no_sense)
     } wrong[] = {
         {{0},
          ".relation is missing: allowed are yp_ratio, yp_ratio_over, yp_share_ratio_over, "
-         "yp_value_ratio, yp_growth, yp_order and yp_same_hash"},
-        {{.kind = (enum yp_relation_kind)8},
+         "yp_value_ratio, yp_growth, yp_order, yp_strong_scaling, yp_weak_scaling and "
+         "yp_same_hash"},
+        {{.kind = (enum yp_relation_kind)10},
          ".relation is of no known kind: allowed are yp_ratio, yp_ratio_over, yp_share_ratio_over, "
-         "yp_value_ratio, yp_growth, yp_order and yp_same_hash"},
+         "yp_value_ratio, yp_growth, yp_order, yp_strong_scaling, yp_weak_scaling and "
+         "yp_same_hash"},
         {yp_ratio(NULL, "a.c::t", "m"),
          "'of' is missing: allowed is a test, 'FILE::TEST', or one case of it"},
         {yp_ratio("a.c::t", "", "m"),
@@ -1285,6 +1287,92 @@ Test(relation, a_series_that_was_skipped_as_a_whole_is_left_out)
     for (int i = 0; i < count; i++)
         results[i].outcome = YPI_SKIPPED;
     expect_missing(growth, "'rx.c::fit[n=1-cpu]' has no result: skipped");
+}
+
+/* -- scaling ------------------------------------------------------------------------------- */
+
+static const struct yp_relation strong = yp_strong_scaling("rx.c::fit", "fit", "n");
+static const struct yp_relation weak = yp_weak_scaling("rx.c::fit", "fit", "n");
+
+static void expect_efficiency(struct yp_relation relation, double low, double value, double high)
+{
+    expect_value(relation, "efficiency", low, value, high);
+    cr_expect(r.values[0].of_speed);
+}
+
+Test(relation, strong_scaling_is_time_that_falls_as_its_axis_grows)
+{
+    add_point(4, 2.5, 2.5, 2.5); /* 2 by the law */
+    add_point(1, 8, 8, 8);
+    add_point(2, 4, 4, 4);
+    expect_efficiency(strong, 0.8, 0.8, 0.8);
+    expect_note("the worst of 2 pairs: 'rx.c::fit[n=4]' beside 'rx.c::fit[n=1]'");
+    budgets(at_most("efficiency", 1.1), none);
+    expect_efficiency(strong, 1, 1, 1);
+    budgets(at_least("efficiency", 0.75), none);
+    results[0].measured[0].estimate.low = 2; /* from the law to 4 / 6 */
+    results[0].measured[0].estimate.high = 3;
+    expect_efficiency(strong, 2. / 3, 0.8, 1);
+    cr_expect_eq(findings.count, 2);
+    cr_expect_eq(findings.of[findings.worst - 1].count, 2);
+}
+
+Test(relation, weak_scaling_is_time_that_stays)
+{
+    add_point(2, 10, 10, 10);
+    add_point(4, 9, 11, 12);
+    add_point(8, 16, 16, 16);
+    expect_efficiency(weak, 0.625, 0.625, 0.625);
+    expect_note("the worst of 2 pairs: 'rx.c::fit[n=8]' beside 'rx.c::fit[n=2]'");
+    results[2].measured[0].estimate = results[0].measured[0].estimate;
+    expect_efficiency(weak, 10. / 12, 10. / 11, 10. / 9);
+}
+
+Test(relation, scaling_is_of_each_series)
+{
+    add_point_of("cpu", 1, 8, 8, 8);
+    add_point_of("cuda", 2, 1, 1, 1);
+    add_point_of("cpu", 2, 4, 4, 4);
+    add_point_of("cuda", 4, 0.625, 0.625, 0.625);
+    expect_efficiency(strong, 0.8, 0.8, 0.8);
+    expect_note("the worst of 2 pairs: 'rx.c::fit[n=4-cuda]' beside 'rx.c::fit[n=2-cuda]'");
+}
+
+Test(relation, scaling_needs_two_numbers)
+{
+    add_point(1, 8, 8, 8);
+    expect_missing(strong, "one value of 'n' among the cases like 'rx.c::fit[n=1]', 2 are needed");
+    add_point(2, 4, 4, 4);
+    set_outcome(YPI_SKIPPED, "no launcher");
+    expect_missing(strong, "'rx.c::fit[n=2]' has no result: skipped: no launcher");
+    set_outcome(YPI_PASSED, NULL);
+    add_point(-4, 4, 4, 4);
+    expect_misuse(weak, "'rx.c::fit[n=-4]' stands at n=-4: allowed for a scaling is above 0");
+    set_double("n", 1);
+    last()->setting_count = 0;
+    set_string("n", "many");
+    expect_misuse(weak, "the axis 'n' of 'rx.c::fit' is one of texts: allowed for a scaling are "
+                        "numbers");
+}
+
+/* They share processors, so they cannot be faster. */
+Test(relation, more_ranks_than_processors_are_no_scaling)
+{
+    add_point(1, 8, 8, 8);
+    add_point(2, 5, 5, 5);
+    add_point(4, 5, 5, 5);
+    results[2].crowded = true;
+    expect_efficiency(strong, 0.8, 0.8, 0.8);
+    expect_note("left out: 'rx.c::fit[n=4]': more ranks than processors");
+    cr_expect_not(r.crowded);
+    results[1].crowded = true;
+    expect_efficiency(strong, 0.4, 0.4, 0.4);
+    cr_expect(r.crowded, "then nothing is judged");
+    cr_expect_not_null(strstr(r.note, "more ranks than processors: speed is recorded"));
+    results[1].crowded = false;
+    r.crowded = false;
+    cr_assert(work_out(growth));
+    cr_expect(r.crowded, "of any relation");
 }
 
 /* -- hashes -------------------------------------------------------------------------------- */

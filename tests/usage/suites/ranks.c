@@ -223,6 +223,36 @@ YP_TEST(bad, exchanges_as_traffic, .ranks = "2")
         usleep(1);
 }
 
+/* Say that they took so long: as strong and as weak scaling has it, and twice as long. */
+static void take_time(struct yp_case *t, double seconds)
+{
+    yp_measure (t, "step", .warmup = -1, .samples = 10, .manual_time = true)
+        yp_iteration_time(t, seconds);
+}
+
+YP_TEST(scaling, falls, .ranks = "1 2")
+{
+    take_time(t, 8e-3 / yp_ranks(t));
+}
+
+YP_TEST(scaling, constant, .ranks = "1 2")
+{
+    take_time(t, 8e-3);
+}
+
+YP_TEST(scaling, grows, .ranks = "1 2")
+{
+    take_time(t, 8e-3 * yp_ranks(t));
+}
+
+#define SCALING(name_, law_, of_) \
+    YP_RELATION(scaling, name_, .budgets = YP_BUDGETS(yp_min_value("efficiency", 0.9)), \
+                .relation = law_("ranks.c::" of_, "step", "ranks"))
+SCALING(strong, yp_strong_scaling, "falls");
+SCALING(weak, yp_weak_scaling, "constant");
+SCALING(not_strong, yp_strong_scaling, "constant");
+SCALING(not_weak, yp_weak_scaling, "grows");
+
 YP_TEST(good, measures, .ranks = "1 2")
 {
     yp_measure (t, "work", .items = 1, .max_seconds = 0.05)
