@@ -18,6 +18,7 @@ const struct ypi_device_kind ypi_device_kinds[YPI_DEVICE_KINDS] = {
      .visible_key = "env.cuda_visible_devices",
      .order = "CUDA_DEVICE_ORDER",
      .order_value = "PCI_BUS_ID",
+     .nodes = "/dev/nvidia",
      .counts_work = true},
 };
 

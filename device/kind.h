@@ -11,7 +11,8 @@ struct ypi_device_kind {
     /* The variable that says which of them a process sees, its key among a run's facts, and the
      * variable and value that make their numbers those of their places on the bus. */
     const char *visible, *visible_key, *order, *order_value;
-    bool counts_work; /* --audit can count on it */
+    const char *nodes; /* of the kernel, one a device: a folder and what their names begin with */
+    bool counts_work;  /* --audit can count on it */
 };
 
 #define YPI_DEVICE_KINDS 1

@@ -22,11 +22,12 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* A driver that hangs would hang the run before its first case. */
-enum { PATIENCE_SECONDS = 60, ASKED_MAX = 8, ANSWER_MAX = 8192 };
+enum { PATIENCE_SECONDS = 60, ASKED_MAX = 8, ANSWER_MAX = 8192, NODES = 64 };
 
 /* Answers of processes that asked; kept to the end. One that found its device stays: as long as any
  * process has it open the driver need not set it up anew for every case, which takes seconds where
@@ -85,6 +86,35 @@ enum yp_status ypi_device_confine(const char *name)
     memcpy(confined, canonical, sizeof confined);
     free(own);
     return YP_OK;
+}
+
+/* That a process of this environment sees; the kernel's nodes are those that a container was given,
+ * too. 1 where neither says. */
+static int devices_seen(const struct ypi_device_kind *kind)
+{
+    const char *list = getenv(kind->visible);
+    int count = 0;
+    for (int i = 0; i < NODES && list == NULL; i++) {
+        char path[64];
+        struct stat node;
+        snprintf(path, sizeof path, "%s%d", kind->nodes, i);
+        count += stat(path, &node) == 0 && S_ISCHR(node.st_mode);
+    }
+    for (const char *at = list; at != NULL && *at != '\0'; at += *at == ',') {
+        count++;
+        at += strcspn(at, ",");
+    }
+    return count > 0 ? count : 1;
+}
+
+void ypi_device_of_rank(const char *name, int local_rank, char out[16])
+{
+    const struct ypi_device_kind *kind = ypi_device_kind(name);
+    if (kind == NULL)
+        snprintf(out, 16, "%s", name);
+    else
+        snprintf(out, 16, "%s:%d", kind->name,
+                 (ypi_device_ordinal(name) + local_rank) % devices_seen(kind));
 }
 
 static const struct ypi_cuda_plugin *plugin(const struct ypi_device_kind *kind)

@@ -15,6 +15,7 @@
 #include "harness/measure/series.h"
 #include "harness/message/libraries.h"
 #include "harness/vocabulary/linked.h"
+#include "ranks/place.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -136,15 +137,40 @@ static void send_refusal(struct yp_case *t, enum yp_status status)
                        NULL, 0, "%s", reason);
 }
 
+/* Among the ranks of its node; a launcher that does not say gives all the same device. */
+static int local_rank(void)
+{
+    struct ypk_place place;
+    return ypk_place_of_launcher(&place, NULL) == YP_OK && place.local_rank > 0 ? place.local_rank
+                                                                                : 0;
+}
+
+static void send_rank_device(struct yp_case *t)
+{
+    const struct yp_device *device = t->child->device;
+    struct ypi_rank_device message;
+    memset(&message, 0, sizeof message);
+    snprintf(message.name, sizeof message.name, "%s", yp_device_name(device));
+    if (device->backend->place != NULL)
+        snprintf(message.place, sizeof message.place, "%s", device->backend->place(device));
+    ypi_child_send(t, YPI_MESSAGE_RANK_DEVICE, &message, sizeof message, NULL, 0);
+}
+
 /* False when the case cannot run for want of its device, which is reported. A command opens it
  * itself: a context of ours beside it would take memory, and all of an exclusive device. */
 static bool open_device(struct yp_case *t)
 {
+    const bool is_rank = ypi_child_job(t)->rank >= 0;
+    char name[sizeof t->device];
     t->child->device = yp_device_cpu();
-    enum yp_status status = t->child->conducts ? YP_OK /* the ranks open it */
-                            : t->test->command != NULL
-                                ? ypi_device_confine(t->device)
-                                : ypi_device_open(t->device, &t->child->device);
+    snprintf(name, sizeof name, "%s", t->device);
+    if (is_rank)
+        ypi_device_of_rank(t->device, local_rank(), name);
+    enum yp_status status = t->child->conducts         ? YP_OK /* the ranks open it */
+                            : t->test->command != NULL ? ypi_device_confine(name)
+                                                       : ypi_device_open(name, &t->child->device);
+    if (status == YP_OK && is_rank && t->child->device != yp_device_cpu())
+        send_rank_device(t);
     if (status == YP_OK && ypi_child_job(t)->bind != YPI_BIND_NONE)
         ypi_device_bind_near("");
     if (status != YP_OK)

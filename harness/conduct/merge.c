@@ -3,6 +3,7 @@
 #include "base/system/file.h"
 #include "base/text/figures.h"
 #include "base/text/text.h"
+#include "device/kind.h"
 #include "harness/body/child.h"
 #include "harness/conduct/launch.h"
 #include "harness/conduct/roll.h"
@@ -451,17 +452,79 @@ static void send_places(const struct yp_case *t, const struct ypi_members *membe
     free(in);
 }
 
+/* The devices by rank, in a note and, as far as they are named, as values. */
+static void send_devices(const struct yp_case *t, const struct ypi_members *members)
+{
+    struct ypi_text all = {0};
+    int count = 0;
+    for (int i = 0; i < members->count && i < NAMED_MAX; i++) {
+        const struct ypi_rank_device *device = &members->of[i].report.device;
+        char name[32];
+        if (device->name[0] == '\0')
+            continue;
+        snprintf(name, sizeof name, "device of rank %d", i);
+        send_own_value(t, name, ypi_device_ordinal(device->name), "");
+        ypi_text_add(&all, "%srank %d on %s", count++ > 0 ? ", " : "", i, device->name);
+        if (device->place[0] != '\0')
+            ypi_text_add(&all, " (%s)", device->place);
+    }
+    char *note = ypi_text_take(&all);
+    if (count > 0)
+        send_text(t, YPI_MESSAGE_NOTE, note);
+    free(note);
+}
+
+/* "ranks 0, 2 share a device", of the first one that is several ranks'; NULL: none is. */
+static char *shared_device(const struct ypi_members *members)
+{
+    bool *in = ypi_calloc((size_t)members->count, sizeof *in);
+    char *text = NULL;
+    for (int i = 0; i < members->count && text == NULL; i++) {
+        const struct ypi_report *mine = &members->of[i].report;
+        int count = 0;
+        for (int k = 0; k < members->count; k++) {
+            const struct ypi_report *other = &members->of[k].report;
+            in[k] =
+                mine->device.name[0] != '\0' && strcmp(mine->place.node, other->place.node) == 0 &&
+                strcmp(mine->device.place[0] != '\0' ? mine->device.place : mine->device.name,
+                       mine->device.place[0] != '\0' ? other->device.place : other->device.name) ==
+                    0;
+            count += in[k];
+        }
+        if (count < 2)
+            continue;
+        char *names = ypi_rank_names(in, members->count);
+        text = ypi_format("%s share a device", names);
+        free(names);
+    }
+    free(in);
+    return text;
+}
+
+/* What several ranks do on one device is right, and its times are anybody's. */
+static void send_crowding(const struct yp_case *t, const struct ypi_members *members, bool crowded)
+{
+    char *shared = shared_device(members);
+    if (crowded || shared != NULL)
+        ypi_child_send(t, YPI_MESSAGE_CROWDED, NULL, 0, NULL, 0);
+    if (crowded && any_measured(members))
+        send_text(t, YPI_MESSAGE_NOTE,
+                  "more ranks than processors: speed is recorded, and not judged");
+    if (shared != NULL && any_measured(members)) {
+        char *note = ypi_format("%s: speed is recorded, and not judged", shared);
+        send_text(t, YPI_MESSAGE_NOTE, note);
+        free(note);
+    }
+    free(shared);
+}
+
 void ypi_merge(struct yp_case *t, const struct ypi_members *members, const struct ypi_result *all,
                bool crowded)
 {
     send_failures(t, all);
     send_skip(t, members);
     send_texts(t, members, YPI_MESSAGE_NOTE, note_of);
-    if (crowded)
-        ypi_child_send(t, YPI_MESSAGE_CROWDED, NULL, 0, NULL, 0);
-    if (crowded && any_measured(members))
-        send_text(t, YPI_MESSAGE_NOTE,
-                  "more ranks than processors: speed is recorded, and not judged");
+    send_crowding(t, members, crowded);
     send_stages(t, members);
     send_values(t, members);
     send_measured(t, members);
@@ -469,6 +532,7 @@ void ypi_merge(struct yp_case *t, const struct ypi_members *members, const struc
     send_hash(t, members);
     send_memory(t, members);
     send_places(t, members);
+    send_devices(t, members);
 }
 
 /* -- outputs -------------------------------------------------------------------------------------

@@ -341,6 +341,9 @@ static bool read_message(struct reader *reader, uint32_t kind, const char *bytes
     } else if (kind == YPI_MESSAGE_PLACE && size == sizeof reader->report.place) {
         memcpy(&reader->report.place, bytes, size);
         return ypi_rank_place_is_sound(&reader->report.place);
+    } else if (kind == YPI_MESSAGE_RANK_DEVICE && size == sizeof reader->report.device) {
+        memcpy(&reader->report.device, bytes, size);
+        return ypi_rank_device_is_sound(&reader->report.device);
     } else if (kind == YPI_MESSAGE_REAPED && size == sizeof reader->report.reaped) {
         memcpy(&reader->report.reaped, bytes, size);
         reader->report.is_reaped = true;

@@ -38,6 +38,7 @@ struct ypi_report {
     bool skipped, ended, exited;
     /* Of a rank. */
     struct ypi_rank_place place; /* node "": it has not begun */
+    struct ypi_rank_device device;
     bool is_reaped;
     struct ypi_reaped reaped;
 };

@@ -75,6 +75,11 @@ bool ypi_rank_place_is_sound(const struct ypi_rank_place *place)
     return ENDS(place->node);
 }
 
+bool ypi_rank_device_is_sound(const struct ypi_rank_device *device)
+{
+    return ENDS(device->name) && ENDS(device->place);
+}
+
 bool ypi_stack_is_sound(const struct ypi_stack *stack)
 {
     for (int i = 0; i < YPI_FRAMES_MAX; i++)

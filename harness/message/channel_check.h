@@ -13,4 +13,5 @@ bool ypi_gradient_is_sound(const struct ypi_gradient *gradient);
 bool ypi_memory_is_sound(const struct ypi_memory *memory);
 bool ypi_measured_is_sound(const struct ypi_measured *measured);
 bool ypi_rank_place_is_sound(const struct ypi_rank_place *place);
+bool ypi_rank_device_is_sound(const struct ypi_rank_device *device);
 bool ypi_stack_is_sound(const struct ypi_stack *stack);

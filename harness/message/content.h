@@ -25,6 +25,7 @@ enum ypi_message {
     YPI_MESSAGE_PLACE,    /* struct ypi_rank_place: of a rank */
     YPI_MESSAGE_REAPED,   /* struct ypi_reaped: of a rank, by the process that started it */
     YPI_MESSAGE_CROWDED,  /* nothing: more ranks than processors, so speed is not judged */
+    YPI_MESSAGE_RANK_DEVICE, /* struct ypi_rank_device: of a rank that has one */
 };
 
 /* Addresses in a case's process, whose memory the runner may read; 0: not known. */
@@ -59,6 +60,12 @@ struct ypi_rank_place {
     int local_rank; /* among the ranks of the launcher's node; -1: not known */
     int processors; /* of its node, that the ranks there may use */
     int processor;  /* the first of those that it stays on; -1: it may use all of them */
+};
+
+/* The device of a rank. */
+struct ypi_rank_device {
+    char name[16];  /* "cuda:1", as its process counts them; "": none */
+    char place[32]; /* on its node's bus; "": not known */
 };
 
 /* How the process of a rank ended. */

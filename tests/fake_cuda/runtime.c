@@ -199,8 +199,9 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 
 cudaError_t cudaDeviceGetPCIBusId(char *pciBusId, int len, int device)
 {
+    const char *seen = getenv("CUDA_VISIBLE_DEVICES");
     (void)device;
-    snprintf(pciBusId, (size_t)len, "0000:00:00.0");
+    snprintf(pciBusId, (size_t)len, "0000:%02x:00.0", seen != NULL ? atoi(seen) & 0xff : 0);
     return cudaSuccess;
 }
 
