@@ -2,6 +2,8 @@
 #include "models/train/cuda/train_cuda.h"
 #include "models/train/internal.h"
 
+#include "models/nn/operators/sum_squares.h"
+
 #include <assert.h>
 #include <string.h>
 #include <yieldpoint/plugin.h>
@@ -68,6 +70,7 @@ static enum yp_status device_squares(const struct ypi_train_arrays *a,
     for (size_t t = 0; status == YP_OK && t < objective->n_tensors; t++) {
         const struct yp_tensor *tensor = &objective->tensors[t];
         const struct train_cuda_squares job = {.count = tensor->count,
+                                               .part = nn_squared_part(tensor->count),
                                                .values = a->gradient + tensor->offset,
                                                .parts = a->scratch,
                                                .sum = there + t};
@@ -233,7 +236,8 @@ enum yp_status train_adamw_step_on(struct yp_device *device, const struct train_
     job.parameters = parameters;
     enum yp_status status = YP_OK;
     if (max_norm > 0)
-        status = cuda->squares(
-            device, &(struct train_cuda_squares){count, gradient, scratch, sum, max_norm, factor});
+        status = cuda->squares(device,
+                               &(struct train_cuda_squares){count, nn_squared_part(count), gradient,
+                                                            scratch, sum, max_norm, factor});
     return status == YP_OK ? cuda->adamw(device, &job) : status;
 }

@@ -315,8 +315,13 @@ static bool get_own(struct file *file, const struct train *train, float *to, siz
     for (size_t b = 0; b < s->n_buckets && whole; b++) {
         const struct ypi_train_piece mine = ypi_train_piece(s, b, s->rank);
         const size_t size = mine.count * sizeof *to;
+        float *here = train->at.host != NULL ? train->at.host : to + s->place[b];
         whole = lseek(file->fd, begin + (off_t)(mine.first * sizeof *to), SEEK_SET) >= 0 &&
-                get(file, to + s->place[b], size) == size;
+                get(file, here, size) == size;
+        if (whole && train->at.host != NULL) {
+            file->status = ypi_train_copy(&train->at, to + s->place[b], here, size);
+            whole = file->status == YP_OK;
+        }
     }
     return whole && lseek(file->fd, begin + (off_t)bytes, SEEK_SET) >= 0;
 }

@@ -40,10 +40,10 @@ static void lay_out(struct train *train, struct ypi_arena *arena,
     train->split = ypi_arena_take(arena, objective->items, sizeof *train->split);
     train->order = ypi_arena_take(arena, objective->items, sizeof *train->order);
     struct ypi_train_shards shards, *at = NULL;
-    const bool shared = on_host && ypi_train_is_shared(config);
+    const bool shared = ypi_train_is_shared(config);
     if (shared) {
         at = ypi_arena_take(arena, 1, sizeof *at);
-        ypi_train_lay_out_shards(&shards, arena, objective, config);
+        ypi_train_lay_out_shards(&shards, arena, objective, config, on_host);
     }
     if (at != NULL)
         *at = shards;
@@ -81,11 +81,17 @@ size_t train_host_bytes(const struct train_objective *objective, const struct tr
 size_t train_device_bytes(const struct train_objective *objective,
                           const struct train_config *config)
 {
-    struct ypi_arena arena = {0};
+    struct ypi_arena arena = {0}, host = {0};
     struct ypi_train_arrays arrays;
+    struct ypi_train_shards shards;
     if (ypi_train_check("train_device_bytes", objective, config) != YP_OK)
         return 0;
-    lay_out_arrays(&arrays, &arena, objective->parameters, config, false, NULL);
+    const bool shared = ypi_train_is_shared(config);
+    if (shared)
+        ypi_train_lay_out_shards(&shards, &host, objective, config, false);
+    lay_out_arrays(&arrays, &arena, objective->parameters, config, false, shared ? &shards : NULL);
+    if (shared)
+        ypi_train_lay_out_device_shards(&shards, &arena);
     return arena.used;
 }
 
@@ -101,7 +107,10 @@ static enum yp_status open_arrays(struct train *train)
         yp_device_alloc(train->device, train_device_bytes(&train->objective, &train->config));
     if (train->block == NULL)
         return yp_last_status();
-    lay_out_arrays(&train->at, &arena, train->objective.parameters, &train->config, false, NULL);
+    lay_out_arrays(&train->at, &arena, train->objective.parameters, &train->config, false,
+                   train->shards);
+    if (train->shards != NULL)
+        ypi_train_lay_out_device_shards(train->shards, &arena);
     train->at.host = host;
     train->at.cuda = cuda;
     return YP_OK;
@@ -146,11 +155,6 @@ static struct train *create(struct yp_device *device, const struct train_objecti
         ypi_check_host("train_create", device) != YP_OK)
         return NULL;
     bool on_host = yp_device_memory_kind(device) == YP_HOST;
-    if (!on_host && ypi_train_is_shared(config)) {
-        yp_set_error(YP_UNSUPPORTED, "train_create: device is %s; ranks share training on the CPU",
-                     yp_device_name(device));
-        return NULL;
-    }
     struct yp_device *host = on_host ? device : yp_device_cpu();
     struct ypi_arena arena = {.base =
                                   yp_device_alloc(host, host_bytes(objective, config, on_host))};
@@ -188,6 +192,8 @@ struct train *train_create(struct yp_device *device, const struct train_objectiv
         return train;
     enum yp_status status =
         ypi_train_meet(train, config->ranks.all, train != NULL ? YP_OK : yp_last_status());
+    if (status == YP_OK && yp_device_memory_kind(device) != YP_HOST)
+        status = ypk_devices_join(&train->shards->devices, config->ranks.all, device);
     if (status == YP_OK)
         return train;
     train_destroy(train);
@@ -198,6 +204,8 @@ void train_destroy(struct train *train)
 {
     if (train == NULL)
         return;
+    if (train->shards != NULL)
+        ypk_devices_leave(train->shards->devices);
     if (train->block != NULL)
         yp_device_free(train->device, train->block);
     yp_device_free(train->host, train);

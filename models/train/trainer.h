@@ -165,7 +165,7 @@ struct ypk_communicator;
  * `checkpoint` is not NULL on all ranks or on none. A failure of one rank is the result of all, a
  * watcher that stops one rank stops all. Best and average are on every rank. */
 struct train_ranks {
-    struct ypk_communicator *all; /* NULL: one process. Of the CPU's trainers alone */
+    struct ypk_communicator *all; /* NULL: one process */
     size_t bucket;                /* bytes of gradient that are exchanged at once; 0: 25 MiB */
     bool once;                    /* one exchange a step instead of one for each batch of a rank */
     /* No exchange begins before a batch's gradient is whole. It takes the received pieces of one

@@ -36,31 +36,42 @@ YPK_KERNEL(scale_kernel, struct train_cuda_scale, job, THREADS)
     job.values[i] = (float)(job.factor * (double)job.values[i]);
 }
 
-YPK_KERNEL(parts_kernel, struct train_cuda_squares, job, 32)
+/* A block a part: each thread has every THREADS-th element. */
+YPK_KERNEL(parts_kernel, struct train_cuda_squares, job, THREADS)
 {
+    YPK_SHARED_ARRAY(double, sums, THREADS);
+    const size_t begin = (size_t)YPK_BLOCK_X * job.part;
+    const size_t end = job.count - begin < job.part ? job.count : begin + job.part;
     YPK_EVERY (t) {
-        size_t part = YPK_INDEX(t);
         double sum = 0;
-        for (size_t first = part; first < job.count; first += AHEAD * TRAIN_CUDA_PARTS) {
+        for (size_t first = begin + t; first < end; first += AHEAD * THREADS) {
             float some[AHEAD];
             YPK_UNROLL(16)
             for (unsigned i = 0; i < AHEAD; i++) {
-                size_t at = first + i * TRAIN_CUDA_PARTS;
-                some[i] = at < job.count ? job.values[at] : 0;
+                size_t at = first + i * THREADS;
+                some[i] = at < end ? job.values[at] : 0;
             }
             YPK_UNROLL(16)
             for (unsigned i = 0; i < AHEAD; i++)
                 sum += (double)some[i] * (double)some[i];
         }
-        job.parts[part] = sum;
+        sums[t] = sum;
     }
+    ypk_block_barrier();
+    for (unsigned half = THREADS / 2; half > 0; half /= 2) {
+        YPK_EACH (t, half)
+            sums[t] += sums[t + half];
+        ypk_block_barrier();
+    }
+    YPK_EACH (t, 1U)
+        job.parts[YPK_BLOCK_X + t] = sums[0];
 }
 
 YPK_KERNEL(squares_kernel, struct train_cuda_squares, job, 1)
 {
     double sum = 0;
-    YPK_UNROLL(32)
-    for (unsigned i = 0; i < TRAIN_CUDA_PARTS; i++)
+    const unsigned parts = (unsigned)((job.count + job.part - 1) / job.part);
+    for (unsigned i = 0; i < parts; i++)
         sum += job.parts[i];
     *job.sum = sum;
     if (job.factor != NULL) {
@@ -143,8 +154,10 @@ static enum yp_status scale(struct yp_device *device, const struct train_cuda_sc
 static enum yp_status squares(struct yp_device *device, const struct train_cuda_squares *job)
 {
     ypk_stream_type stream = ypk_stream(host, device);
-    YPK_LAUNCH(parts_kernel, ypk_grid(TRAIN_CUDA_PARTS / 32, 1), 32, 0, stream, *job);
-    YPK_LAUNCH(squares_kernel, ypk_grid(1, 1), 1, 0, stream, *job);
+    YPK_LAUNCH(parts_kernel, ypk_grid(ypk_blocks(job->count, job->part), 1), THREADS, 0, stream,
+               *job);
+    if (job->sum != NULL)
+        YPK_LAUNCH(squares_kernel, ypk_grid(1, 1), 1, 0, stream, *job);
     return ypk_launched(host, "squares");
 }
 

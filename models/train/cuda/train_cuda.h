@@ -8,14 +8,14 @@ extern "C" {
 #endif
 
 #define TRAIN_CUDA_PLUGIN "train-cuda"
-#define TRAIN_CUDA_PARTS 256U /* sums of squares that are summed last */
+#define TRAIN_CUDA_PARTS 256U /* sums of squares that are summed last, at most */
 
 /* Pointers are the device's; all arrays have `count` elements. */
 struct train_cuda_squares {
-    size_t count;
+    size_t count, part; /* elements: of the values, of a part; the last part may have fewer */
     const float *values;
-    double *parts; /* (TRAIN_CUDA_PARTS) */
-    double *sum;
+    double *parts;   /* (ceil(count / part)): the parts' sums */
+    double *sum;     /* of the parts, in their order; NULL: it is not wanted */
     double max_norm; /* clipping; read where factor is not NULL */
     double *factor;  /* min(1, max_norm / (sqrt(sum) + 1e-6)), 1 with max_norm = 0; or NULL */
 };

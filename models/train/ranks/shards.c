@@ -104,7 +104,7 @@ static void plan(struct ypi_train_shards *s, const struct train_objective *objec
 
 void ypi_train_lay_out_shards(struct ypi_train_shards *s, struct ypi_arena *arena,
                               const struct train_objective *objective,
-                              const struct train_config *config)
+                              const struct train_config *config, bool on_host)
 {
     const size_t size = (size_t)ypk_size(config->ranks.all), accumulate = config->accumulate;
     *s = (struct ypi_train_shards){.all = config->ranks.all,
@@ -117,11 +117,13 @@ void ypi_train_lay_out_shards(struct ypi_train_shards *s, struct ypi_arena *aren
     s->units = ypi_arena_take(arena, s->n_units, sizeof *s->units);
     s->cuts = ypi_arena_take(arena, s->n_buckets * (size + 1), sizeof *s->cuts);
     s->place = ypi_arena_take(arena, s->n_buckets, sizeof *s->place);
-    s->total = ypi_arena_take(arena, s->own, sizeof *s->total);
-    s->overlap = objective->tell != NULL && !config->ranks.no_overlap;
+    s->overlap = on_host && objective->tell != NULL && !config->ranks.no_overlap;
     const size_t pieces = (size - 1) * (s->overlap ? s->own : s->largest);
-    s->received =
-        ypi_arena_take(arena, pieces > s->largest ? pieces : s->largest, sizeof *s->received);
+    if (on_host) {
+        s->total = ypi_arena_take(arena, s->own, sizeof *s->total);
+        s->received =
+            ypi_arena_take(arena, pieces > s->largest ? pieces : s->largest, sizeof *s->received);
+    }
     s->left = ypi_arena_take(arena, s->overlap ? s->n_buckets : 0, sizeof *s->left);
     s->squares = ypi_arena_take(arena, s->n_units, sizeof *s->squares);
     s->weights = ypi_arena_take(arena, size, sizeof *s->weights);

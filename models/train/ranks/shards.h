@@ -10,6 +10,7 @@
 #include "base/system/arena.h"
 #include "models/data/ranks.h"
 #include "models/train/trainer.h"
+#include "ranks/nccl/devices.h"
 
 struct train;
 
@@ -30,6 +31,8 @@ struct ypi_train_record {
 
 struct ypi_train_shards {
     struct ypk_communicator *all;
+    struct ypk_devices *devices; /* NULL: gradients lie in the host's memory. Else `total` and
+                                    `received` are the device's */
     int rank, size;
     bool whole;     /* a rank computes whole batches; else a share of each */
     size_t rounds;  /* exchanges of a step */
@@ -45,6 +48,7 @@ struct ypi_train_shards {
      * (size - 1) own. */
     float *received;
     double *squares;                  /* (n_units) */
+    double *unit_sums;                /* (n_units): the same on the device; or NULL */
     double *weights;                  /* (size) */
     struct ypi_train_record *records; /* (size, 1 + batches): the first one is the status */
     struct train_exchange times;      /* of the step */
@@ -68,7 +72,9 @@ enum yp_status ypi_train_check_ranks(const char *what, const struct train_config
 /* Sizes, and in the arena's second pass the memory. */
 void ypi_train_lay_out_shards(struct ypi_train_shards *shards, struct ypi_arena *arena,
                               const struct train_objective *objective,
-                              const struct train_config *config);
+                              const struct train_config *config, bool on_host);
+/* What of it is the device's where it is not on the host. */
+void ypi_train_lay_out_device_shards(struct ypi_train_shards *shards, struct ypi_arena *arena);
 
 struct ypi_train_piece ypi_train_piece(const struct ypi_train_shards *shards, size_t bucket,
                                        int rank);
@@ -93,6 +99,18 @@ void ypi_train_overlap_batch(struct train *train, double weight_before);
 enum yp_status ypi_train_overlap_rest(struct train *train);
 /* Adds what has come, unless `status` is an error, which is the result. */
 enum yp_status ypi_train_overlap_end(struct train *train, enum yp_status status);
+
+/* -- on a device (device.c): what the functions below do there; all of them are collective ------
+ */
+
+/* Exchanges all buckets, and adds them up. */
+enum yp_status ypi_train_device_round(const struct train *train);
+/* gradient = total / weight, of the rank's piece. */
+enum yp_status ypi_train_device_mean(const struct train *train, size_t bucket, double weight);
+/* The sums of squares of the rank's units to `squares`, of the others' 0. */
+enum yp_status ypi_train_device_squares(const struct train *train);
+enum yp_status ypi_train_device_spread(const struct train *train);
+enum yp_status ypi_train_device_broadcast(const struct train *train, float *parameters);
 
 /* -- all of these are collective -------------------------------------------------------------- */
 

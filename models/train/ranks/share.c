@@ -60,6 +60,8 @@ static enum yp_status exchange_bucket(const struct train *train, size_t bucket)
 static enum yp_status add_round(const struct train *train)
 {
     enum yp_status status = YP_OK;
+    if (train->shards->devices != NULL)
+        return ypi_train_device_round(train);
     for (size_t b = 0; b < train->shards->n_buckets && status == YP_OK; b++)
         status = exchange_bucket(train, b);
     return status;
@@ -174,7 +176,7 @@ enum yp_status ypi_train_share_batches(struct train *train, struct train_items s
     enum yp_status status = YP_OK;
     *loss = *weight = 0;
     s->times = (struct train_exchange){0};
-    memset(s->total, 0, s->own * sizeof *s->total);
+    status = ypi_train_zero(&train->at, s->total, s->own * sizeof *s->total);
     for (size_t round = 0; round < s->rounds && status == YP_OK; round++) {
         double local;
         status = compute_round(train, step, round, own + 1, &local);
@@ -194,9 +196,11 @@ enum yp_status ypi_train_share_batches(struct train *train, struct train_items s
     for (size_t b = 0; b < s->n_buckets && status == YP_OK; b++) {
         const struct ypi_train_piece mine = ypi_train_piece(s, b, s->rank);
         const double *total = s->total + s->place[b];
-        for (size_t i = 0; i < mine.count; i++)
+        if (s->devices != NULL)
+            status = ypi_train_device_mean(train, b, *weight);
+        for (size_t i = 0; i < mine.count && s->devices == NULL; i++)
             train->at.gradient[mine.first + i] = (float)(total[i] / *weight);
-        if (scale != 1)
+        if (status == YP_OK && scale != 1)
             status = ypi_train_scale(&train->at, mine.first, mine.count, 1 / scale);
     }
     return status;
@@ -207,14 +211,20 @@ enum yp_status ypi_train_share_batches(struct train *train, struct train_items s
 enum yp_status ypi_train_share_squares(struct train *train, double *sum)
 {
     const struct ypi_train_shards *s = train->shards;
+    enum yp_status status = YP_OK;
     memset(s->squares, 0, s->n_units * sizeof *s->squares);
-    for (size_t b = 0; b < s->n_buckets; b++) {
+    if (s->devices != NULL)
+        status = ypi_train_device_squares(train);
+    for (size_t b = 0; b < s->n_buckets && s->devices == NULL; b++) {
         const struct ypi_train_piece mine = ypi_train_piece(s, b, s->rank);
         for (size_t u = mine.unit; u < mine.unit + mine.units; u++)
             s->squares[u] =
                 nn_squared_norm_of_part(train->at.gradient + s->units[u].first, s->units[u].count);
     }
-    enum yp_status status = ypk_all_reduce(s->all, s->squares, s->n_units, YPK_DOUBLE, YPK_SUM);
+    if (s->devices != NULL)
+        status = ypi_ranks_agree(s->all, status);
+    if (status == YP_OK)
+        status = ypk_all_reduce(s->all, s->squares, s->n_units, YPK_DOUBLE, YPK_SUM);
     *sum = 0;
     for (size_t u = 0; u < s->n_units;) {
         const size_t tensor = s->units[u].tensor;
@@ -282,7 +292,10 @@ enum yp_status ypi_train_share_step(struct train *train, double factor, uint64_t
         status = step_piece(train, b, factor, t);
     status = ypi_ranks_agree(train->shards->all, status);
     const double begun = ypi_now();
-    for (size_t b = 0; b < train->shards->n_buckets && status == YP_OK; b++)
+    const bool on_devices = train->shards->devices != NULL;
+    if (status == YP_OK && on_devices)
+        status = ypi_train_device_spread(train);
+    for (size_t b = 0; b < train->shards->n_buckets && status == YP_OK && !on_devices; b++)
         status = spread_bucket(train->shards, train->at.parameters, b);
     train->shards->times.spread = ypi_now() - begun;
     return status;
@@ -292,6 +305,8 @@ enum yp_status ypi_train_share_step(struct train *train, double factor, uint64_t
 
 enum yp_status ypi_train_spread(struct train *train, float *parameters)
 {
+    if (train->shards->devices != NULL)
+        return ypi_train_device_broadcast(train, parameters);
     return ypk_broadcast(train->shards->all, parameters, train->at.count * sizeof *parameters, 0);
 }
 

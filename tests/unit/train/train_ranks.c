@@ -1,5 +1,6 @@
 /* Training by many ranks: the bits of one process where that is promised, and files that go from
  * any number of ranks to any other. */
+#include "tests/emulated/device.h"
 #include "tests/unit/ranks/processes.h"
 #include "tests/unit/rx/rx_fixture.h"
 
@@ -99,6 +100,17 @@ static enum yp_status gradient(void *arg, struct train_items items, const float 
     return YP_OK;
 }
 
+/* The same, of arrays in the memory of the emulated device. */
+static enum yp_status gradient_there(void *arg, struct train_items items, const float *p,
+                                     double scale, double *mean, double *weight, float *out)
+{
+    static float parameters[N], g[N];
+    enum yp_status status = yp_device_copy(emulated_device(), parameters, p, sizeof parameters);
+    if (status == YP_OK)
+        status = gradient(arg, items, parameters, scale, mean, weight, g);
+    return status == YP_OK ? yp_device_copy(emulated_device(), out, g, sizeof g) : status;
+}
+
 struct outcome {
     size_t steps;
     double loss[STEPS], norm[STEPS], judged[STEPS];
@@ -121,6 +133,8 @@ static bool watch(void *arg, const struct train_event *event)
 struct job {
     size_t batch, accumulate, bucket;
     bool once, sgd, extreme;
+    bool gpu;               /* a GPU for each rank */
+    bool no_norm;           /* it is not compared */
     bool tells, no_overlap; /* the objective tells; and that is used */
     bool tells_twice;
     int fails;        /* rank that cannot read an item, or -1 */
@@ -166,6 +180,33 @@ static enum yp_status expect_near(const char *what, const double *got, const dou
     return YP_OK;
 }
 
+/* What a trainer takes, and with it a GPU's part in several ranks: a word of each memory. */
+static enum yp_status expect_memory(const struct job *job, int ranks,
+                                    const struct train_objective *objective,
+                                    const struct train_config *config,
+                                    const struct yp_memory before[2])
+{
+    const size_t words = job->gpu && ranks > 1 ? 64 : 0;
+    struct yp_memory host, device;
+    yp_device_memory(yp_device_cpu(), &host);
+    yp_device_memory(emulated_device(), &device);
+    const uint64_t on_host =
+        job->gpu ? train_host_bytes(objective, config) : train_bytes(objective, config);
+    const uint64_t on_device = job->gpu ? train_device_bytes(objective, config) : 0;
+    if (host.allocated - before[0].allocated != on_host + words ||
+        device.allocated - before[1].allocated != on_device + words)
+        return yp_set_error(YP_INVALID, "the trainer takes other memory than it says");
+    return YP_OK;
+}
+
+static void read_there(const struct job *job, float *to, const float *from)
+{
+    if (!job->gpu)
+        memcpy(to, from, N * sizeof *to);
+    else if (yp_device_copy(emulated_device(), to, from, N * sizeof *to) != YP_OK)
+        abort();
+}
+
 static enum yp_status run(struct ypk_communicator *c, void *argument)
 {
     const struct job *job = argument;
@@ -186,19 +227,20 @@ static enum yp_status run(struct ypk_communicator *c, void *argument)
                                               .items = ITEMS,
                                               .tensors = tensors,
                                               .n_tensors = 4,
-                                              .gradient = gradient,
+                                              .gradient = job->gpu ? gradient_there : gradient,
+                                              .any_device = job->gpu,
                                               .tell = job->tells ? tell : NULL,
                                               .arg = &subject};
-    struct yp_memory before, after;
-    yp_device_memory(yp_device_cpu(), &before);
-    struct train *train = train_create(yp_device_cpu(), &objective, &config);
+    struct yp_device *device = job->gpu ? emulated_device() : yp_device_cpu();
+    struct yp_memory before[2];
+    yp_device_memory(yp_device_cpu(), &before[0]);
+    yp_device_memory(emulated_device(), &before[1]);
+    struct train *train = train_create(device, &objective, &config);
     if (train == NULL)
         return yp_last_status();
-    yp_device_memory(yp_device_cpu(), &after);
-    if (after.allocated - before.allocated != train_bytes(&objective, &config))
-        return yp_set_error(YP_INVALID, "train_bytes() is wrong");
-    enum yp_status status =
-        job->from != NULL ? train_resume(train, job->from) : train_begin(train, start);
+    enum yp_status status = expect_memory(job, ypk_size(c), &objective, &config, before);
+    if (status == YP_OK)
+        status = job->from != NULL ? train_resume(train, job->from) : train_begin(train, start);
     if (status == YP_OK)
         status = train_run(train, job->steps);
     if (status != YP_OK && job->again)
@@ -207,9 +249,11 @@ static enum yp_status run(struct ypk_communicator *c, void *argument)
         status = train_save(train, job->to);
     if (status != YP_OK)
         return status;
-    memcpy(out.parameters, train_parameters(train), sizeof out.parameters);
-    memcpy(out.average, train_average(train), sizeof out.average);
+    read_there(job, out.parameters, train_parameters(train));
+    read_there(job, out.average, train_average(train));
     train_destroy(train);
+    if (job->no_norm)
+        memset(out.norm, 0, sizeof out.norm);
     if (job->rank0 != NULL && ypk_rank(c) == 0)
         *job->rank0 = out;
     if (job->one != NULL && memcmp(&out, job->one, sizeof out) != 0) {
@@ -291,6 +335,63 @@ Test(train_ranks, rounded_differently)
     }
 }
 
+/* Each rank with a GPU of its own: the bits of one process with one, whose norm is added up
+ * otherwise than the CPU's. */
+Test(train_ranks, devices)
+{
+    for (int sgd = 0; sgd < 2; sgd++) {
+        struct job job = plain();
+        struct outcome *cpu = shared_outcome(), *one = shared_outcome();
+        job.sgd = sgd;
+        job.rank0 = cpu;
+        by(1, job);
+        job.gpu = true;
+        job.rank0 = one;
+        job.near = cpu;
+        job.bound = 1e-6;
+        by(1, job);
+        job.rank0 = NULL;
+        job.near = NULL;
+        job.one = one;
+        by(2, job);
+        by(4, job);
+        job.bucket = 0;
+        by(4, job);
+    }
+}
+
+Test(train_ranks, devices_order_of_sums)
+{
+    struct job job = plain();
+    struct outcome *one = shared_outcome();
+    job.batch = 1;
+    job.sgd = job.extreme = true;
+    job.rank0 = one;
+    by(1, job); /* of the CPU: without clipping the norm decides nothing */
+    for (size_t i = 0; i < one->steps; i++)
+        one->norm[i] = 0;
+    job.rank0 = NULL;
+    job.one = one;
+    job.gpu = job.no_norm = true;
+    by(2, job);
+    by(4, job);
+}
+
+Test(train_ranks, devices_rounded_differently)
+{
+    struct job job = plain();
+    struct outcome *one = shared_outcome();
+    job.rank0 = one;
+    by(1, job);
+    job.gpu = true;
+    job.rank0 = NULL;
+    job.near = one;
+    job.bound = 1e-5;
+    by(3, job); /* a share of each batch */
+    job.once = true;
+    by(2, job);
+}
+
 static void expect_same_file(const char *a, const char *b)
 {
     char command[256];
@@ -300,7 +401,7 @@ static void expect_same_file(const char *a, const char *b)
 
 /* Stopped by two ranks in the middle of an epoch, continued by four, then by one: at each stop the
  * file of one process, and its end. */
-Test(train_ranks, other_number_of_ranks)
+static void other_numbers(bool gpu)
 {
     char folder[64] = "/tmp/yp-train-ranks-XXXXXX", one[2][96], many[2][96];
     cr_assert_not_null(mkdtemp(folder));
@@ -310,6 +411,7 @@ Test(train_ranks, other_number_of_ranks)
     }
     struct outcome *end = shared_outcome();
     struct job job = plain();
+    job.gpu = gpu;
     job.rank0 = end;
     job.steps = 5;
     job.to = one[0];
@@ -338,6 +440,16 @@ Test(train_ranks, other_number_of_ranks)
     job.one = end;
     by(2, job);
     ypi_remove_tree(folder);
+}
+
+Test(train_ranks, other_number_of_ranks)
+{
+    other_numbers(false);
+}
+
+Test(train_ranks, devices_other_number_of_ranks)
+{
+    other_numbers(true);
 }
 
 static void expect_all(int size, struct job job, const char *text)
@@ -397,4 +509,33 @@ Test(train_ranks, failures)
     job = plain();
     job.bucket = 100;
     expect_all(2, job, "ranks.bucket is 100 bytes, allowed are 0 and 4096 to 2^40");
+}
+
+/* On GPUs; without NCCL there is no trainer, and all ranks say why. */
+Test(train_ranks, devices_failures)
+{
+    struct job job = plain();
+    job.gpu = true;
+    job.fails = 1;
+    job.accumulate = 3;
+    job.batch = 16;
+    expect_all(2, job, "rank 1: item 7 is not there");
+    job = plain();
+    job.gpu = true;
+    setenv("YIELDPOINT_NCCL", "/nowhere/libnccl.so", 1);
+    expect_all(2, job, "rank 0: NCCL's library (YIELDPOINT_NCCL): /nowhere/libnccl.so");
+}
+
+/* In the middle of a step, while the other one's GPU waits for it or soon will. */
+Test(train_ranks, devices_rank_that_dies)
+{
+    struct world world = {.limit = 2};
+    struct job job = plain();
+    job.gpu = true;
+    job.fails = 1;
+    job.dies = true;
+    world_begin(&world);
+    world_run(&world, 2, run, &job);
+    expect_said(&world, 0, "rank 1 of 2 closed the connection");
+    world_end(&world);
 }
