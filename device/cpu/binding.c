@@ -187,6 +187,11 @@ enum yp_status ypi_cpus_confine(const char *list)
     return YP_OK;
 }
 
+bool ypi_cpus_now(unsigned char *out)
+{
+    return get_affinity(0, out);
+}
+
 /* -- the order of cores -------------------------------------------------------------------- */
 
 static bool is_allowed(const struct ypi_place *place, const unsigned char *allowed)
@@ -251,17 +256,17 @@ void ypi_bind_among(const struct ypi_places *places)
     machine.told = places;
 }
 
-/* NULL when the machine cannot be read. */
-static const struct ypi_places *places_here(void)
+const struct ypi_places *ypi_places_here(void)
 {
-    const struct ypi_topology *read = machine.told == NULL ? ypi_topology() : NULL;
-    return read != NULL ? &read->places : machine.told;
+    const bool is_told = machine.told != NULL && machine.told->count > 0;
+    const struct ypi_topology *read = !is_told ? ypi_topology() : NULL;
+    return is_told ? machine.told : read != NULL ? &read->places : NULL;
 }
 
 /* The order in which to bind, or none when it is not to be: -1 when it is not known. */
 static int order_of(enum ypi_bind bind, int order[YPI_CPUS_MAX])
 {
-    const struct ypi_places *places = bind != YPI_BIND_NONE ? places_here() : NULL;
+    const struct ypi_places *places = bind != YPI_BIND_NONE ? ypi_places_here() : NULL;
     if (bind == YPI_BIND_NONE)
         return 0;
     if (places == NULL)
@@ -292,7 +297,7 @@ enum yp_status ypi_bind_self(enum ypi_bind bind)
     if (!set_processor(gettid(), order[0]))
         return yp_set_error(YP_UNSUPPORTED, "binding: processor %d: sched_setaffinity: %s",
                             order[0], strerror(errno));
-    keep_memory_near(places_here());
+    keep_memory_near(ypi_places_here());
     return YP_OK;
 }
 

@@ -44,11 +44,17 @@ int ypi_processors(void);
  * stay the same when threads are bound later. */
 const unsigned char *ypi_cpus_allowed(void);
 
+/* Those that the calling thread may use now, YPI_CPUS_MAX bytes; false when that cannot be told. */
+bool ypi_cpus_now(unsigned char *out);
+
 struct ypi_places;
 
 /* Gives this process the places of processors, so that it does not read the machine itself. Call it
  * before anything is bound; `places` stays in use. */
 void ypi_bind_among(const struct ypi_places *places);
+
+/* The places that it was given, or else those of the machine; NULL when it cannot be read. */
+const struct ypi_places *ypi_places_here(void);
 
 /* One of these processors after the other, as threads are to be bound: in the order of the cores,
  * which keeps to one node until it is full, first one of every core, then the second ones. Returns

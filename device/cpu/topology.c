@@ -82,6 +82,7 @@ struct ypi_places ypi_places_of(struct hwloc_topology *t)
             .cpu = (int)unit->os_index,
             .core = core != NULL ? (int)core->logical_index : -1,
             .node = number_of(t, HWLOC_OBJ_NUMANODE, unit->os_index),
+            .package = number_of(t, HWLOC_OBJ_PACKAGE, unit->os_index),
         };
     }
     return places;

@@ -12,9 +12,9 @@ struct ypi_topology {
     uint64_t memory; /* bytes */
     struct ypi_places {
         struct ypi_place {
-            int cpu;        /* as the kernel numbers it */
-            int core, node; /* counted from 0; -1: in none */
-        } * list;           /* core by core */
+            int cpu;                 /* as the kernel numbers it */
+            int core, node, package; /* hwloc's logical numbers, from 0; -1: in none */
+        } * list;                    /* core by core */
         int count;
     } places;
 };

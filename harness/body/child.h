@@ -55,6 +55,10 @@ const struct ypi_job *ypi_child_job(const struct yp_case *t);
 /* The resident set that is judged is then `peak` bytes: that of a command, not of this process. */
 void ypi_child_set_resident(struct yp_case *t, uint64_t peak);
 
+/* Notes where the rank is, and whether all are where .placement wants them. False: they are not,
+ * which is sent. */
+bool ypi_child_place(struct yp_case *t);
+
 /* The rank writes down where it stands, for the roll call: a stage, such as "in the body", and a
  * phase of it (NULL: none). In a case of one rank these do nothing. */
 void ypi_child_stands(const char *stage);

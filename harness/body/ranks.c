@@ -107,9 +107,10 @@ bool ypi_child_join(struct yp_case *t)
                        ypk_size(t->child->communicator), job->ranks);
     else if (here != NULL)
         ypk_set_watch(on_call);
+    const bool placed = !t->child->failed && ypi_child_place(t);
     if (t->child->failed)
         ypi_child_leaves(true);
-    return !t->child->failed;
+    return placed;
 }
 
 /* One that left its body early does not wait for the others, which may never come; its communicator

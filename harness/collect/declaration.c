@@ -6,6 +6,7 @@
 #include "device/cpu/binding.h"
 #include "harness/collect/tags.h"
 #include "harness/vocabulary/command_declaration.h"
+#include "harness/vocabulary/placement.h"
 #include "harness/vocabulary/relation.h"
 
 #include <math.h>
@@ -229,6 +230,10 @@ static void check_ranks(struct ypi_collecting *g)
     if (test->ranks != NULL && (test->fixture || test->command != NULL))
         ypi_declaration_error(g, "%s has .ranks: allowed in YP_TEST only",
                               test->fixture ? "a fixture" : "a command");
+    struct ypi_placement unused;
+    if (test->placement != NULL && test->ranks == NULL)
+        ypi_declaration_error(g, ".placement is of ranks, and it has no .ranks");
+    check_problem(g, ypi_placement_read(test->placement, &unused));
 }
 
 /* Of the run, which confines itself only when it begins. */

@@ -12,6 +12,7 @@
 #include "harness/conduct/merge.h"
 #include "harness/conduct/rank.h"
 #include "harness/conduct/roll.h"
+#include "harness/conduct/share.h"
 #include "harness/message/tmp_path.h"
 
 #include <errno.h>
@@ -221,6 +222,25 @@ static enum yp_status make_meeting(struct ypi_job *job)
                              &job->meeting);
 }
 
+/* Where there are too few of what .placement wants, which is known before the ranks are started but
+ * for the processors of other nodes. The caller frees; NULL: there are enough. */
+static char *no_placement(const struct yp_case *t, const struct ypi_job *job)
+{
+    static unsigned char cpus[YPI_CPUS_MAX];
+    struct ypi_placement wanted;
+    char *cannot = NULL;
+    free(ypi_placement_read(t->test->placement, &wanted)); /* it was right at collection */
+    if (wanted.spread[YPI_UNIT_NODE] && job->ranks > ypi_launcher_nodes())
+        return ypi_format("%d ranks are to have a node each, and there %s %d", job->ranks,
+                          ypi_launcher_nodes() == 1 ? "is" : "are", ypi_launcher_nodes());
+    const struct ypi_places *places = t->test->placement != NULL ? ypi_places_here() : NULL;
+    if (t->test->placement != NULL && places == NULL)
+        return ypi_strdup("hwloc cannot read the processors of this machine");
+    if (places != NULL && !ypi_on_several_nodes())
+        (void)ypi_share(places, ypi_cpus_allowed(), &wanted, 0, job->ranks, cpus, &cannot);
+    return cannot;
+}
+
 static enum yp_status begin(struct conducted *c, struct ypi_job *job, const char *file)
 {
     enum yp_status status = make_meeting(job);
@@ -266,9 +286,28 @@ static void conduct(struct conducted *c, const char *output)
     ypi_result_clear(&all);
 }
 
+/* False where they have no place as the test wants it, and the case is skipped. */
+static bool has_placement(const struct yp_case *t, const struct ypi_job *job)
+{
+    char *none = no_placement(t, job);
+    char *reason = ypi_format("placement '%s': %s", t->test->placement, none != NULL ? none : "");
+    if (none != NULL)
+        ypi_child_send(t, YPI_MESSAGE_SKIP, reason, strlen(reason) + 1, NULL, 0);
+    const bool has = none == NULL;
+    free(reason);
+    free(none);
+    return has;
+}
+
 void ypi_conduct(struct yp_case *t)
 {
     struct ypi_job job = *ypi_child_job(t);
+    char host[sizeof((struct ypi_rank_place *)NULL)->node] = "";
+    if (t->test->placement != NULL && !has_placement(t, &job))
+        return;
+    gethostname(host, sizeof host - 1);
+    job.host = host;
+    job.bound = ypi_launcher_binds();
     struct conducted c = {.t = t, .job = &job, .lock = -1};
     /* No rank has to measure until a verdict is sure. */
     job.speed_judged =

@@ -6,6 +6,8 @@
 #include "base/text/text.h"
 #include "harness/conduct/rank.h"
 #include "harness/message/worker.h"
+#include "harness/vocabulary/linked.h"
+#include "harness/vocabulary/placement.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORDS_MAX = 16 };
+enum { WORDS_MAX = 24 };
 #define MPI_TYPE "SLURM_MPI_TYPE" /* --mpi of srun */
 #define ASK_SECONDS 5.0
 
@@ -29,10 +31,16 @@ const char *ypi_launcher_name(const struct ypi_job *job)
     return slash != NULL ? slash + 1 : job->launcher;
 }
 
-bool ypi_on_several_nodes(void)
+int ypi_launcher_nodes(void)
 {
     const char *nodes = getenv("SLURM_JOB_NUM_NODES");
-    return nodes != NULL && atoi(nodes) > 1;
+    const int count = nodes != NULL ? atoi(nodes) : 1;
+    return count > 1 ? count : 1;
+}
+
+bool ypi_on_several_nodes(void)
+{
+    return ypi_launcher_nodes() > 1;
 }
 
 static bool is_srun(const struct ypi_job *job)
@@ -60,6 +68,21 @@ static const char *mpi_type(void)
     return dlsym(RTLD_DEFAULT, "ompi_mpi_init") != NULL ? "pmix" : "pmi2";
 }
 
+/* Within a node the ranks find their processors themselves (share.h). */
+static struct ypi_placement wanted_of(const struct ypi_job *job)
+{
+    const struct yp_test *test = ypi_linked_at(YPI_LINKED_TESTS, job->test);
+    struct ypi_placement wanted;
+    free(ypi_placement_read(test->placement, &wanted)); /* it was right at collection */
+    return wanted;
+}
+
+/* What srun tells the processes of a step is no wish of the user's. */
+static bool is_in_step(void)
+{
+    return getenv("SLURM_STEP_ID") != NULL;
+}
+
 /* By the environment alone, which both kinds of mpirun take: one does not have to know which it is.
  * Ranks may be more than processors, and several cases run beside each other, so nothing is bound.
  * Within a node the search for networks takes half of the start. */
@@ -68,10 +91,15 @@ static void set_mpi(const struct ypi_job *job)
     const bool several = ypi_on_several_nodes();
     if (is_srun(job))
         prefer(MPI_TYPE, mpi_type());
+    if (several && wanted_of(job).spread[YPI_UNIT_NODE]) {
+        prefer("OMPI_MCA_rmaps_base_mapping_policy", "node");
+        prefer("HYDRA_MAPPING", "node");
+    }
     prefer("OMPI_ALLOW_RUN_AS_ROOT", "1");
     prefer("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     prefer("OMPI_MCA_rmaps_base_oversubscribe", "1");
     prefer("OMPI_MCA_hwloc_base_binding_policy", "none");
+    setenv("SLURM_CPU_BIND", "none", is_in_step());
     prefer("OMPI_MCA_orte_execute_quiet", "1");
     /* Where it is another MPI's launcher, each would else start a daemon. */
     prefer("OMPI_MCA_ess_singleton_isolated", "1");
@@ -84,6 +112,19 @@ static void set_mpi(const struct ypi_job *job)
     /* What killed ranks leave there goes with the directory. */
     prefer("OMPI_MCA_btl_vader_backing_directory", job->meeting);
     prefer("OMPI_MCA_orte_tmpdir_base", job->meeting);
+}
+
+bool ypi_launcher_binds(void)
+{
+    static const char *const names[] = {"OMPI_MCA_hwloc_base_binding_policy", "HYDRA_BINDING",
+                                        "SLURM_CPU_BIND"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        const bool told = is_in_step() && strncmp(names[i], "SLURM", 5) == 0;
+        if (value != NULL && !told && strstr(value, "none") == NULL)
+            return true;
+    }
+    return false;
 }
 
 static void set_environment(const struct ypi_job *job)
@@ -105,6 +146,12 @@ static const char *program(void)
         return ypi_self_path();
     ypi_self_file(getpid(), file);
     return file;
+}
+
+static bool is_in_one_node(const struct ypi_placement *wanted)
+{
+    return wanted->together[YPI_UNIT_NUMA] || wanted->together[YPI_UNIT_PACKAGE] ||
+           wanted->together[YPI_UNIT_NODE];
 }
 
 /* A node that no other case of the run has, as long as this process lives: there are not more such
@@ -129,6 +176,7 @@ static int take_node(const struct ypi_job *job)
 static void fill_words(const char *words[WORDS_MAX], const struct ypi_job *job, char count[16],
                        char node[32])
 {
+    const struct ypi_placement wanted = wanted_of(job);
     int used = 0;
     snprintf(count, 16, "%d", job->ranks);
     words[used++] = job->launcher;
@@ -141,6 +189,13 @@ static void fill_words(const char *words[WORDS_MAX], const struct ypi_job *job, 
         words[used++] = "--wait=0"; /* the case's process decides when the others end */
         words[used++] = ypi_launcher_tells(job) ? "--kill-on-bad-exit=0" : "--kill-on-bad-exit=1";
         words[used++] = "--input=none";
+        if (wanted.spread[YPI_UNIT_NODE]) {
+            words[used++] = "--nodes";
+            words[used++] = count;
+            words[used++] = "--distribution=cyclic";
+        } else if (is_in_one_node(&wanted)) {
+            words[used++] = "--nodes=1";
+        }
     }
     if (job->pack_nodes > 1) {
         snprintf(node, 32, "--relative=%d", take_node(job));

@@ -14,9 +14,14 @@ const char *ypi_launcher_name(const struct ypi_job *job);
 /* Whether it goes on where one of its processes is killed, and prints that. */
 bool ypi_launcher_tells(const struct ypi_job *job);
 
-/* Whether the allocation that this program runs in has several nodes. */
+/* How many nodes the allocation that this program runs in has; 1 outside of one. */
+int ypi_launcher_nodes(void);
 bool ypi_on_several_nodes(void);
 
 /* After srun ended before any rank began: that it lacks the plugin by which the ranks' MPI finds
  * the others, with those it has. NULL: it does not, or nobody can tell. The caller frees. */
 char *ypi_launcher_lacks(const struct ypi_job *job);
+
+/* Whether the user's own environment has the launcher bind the ranks; to be asked before it is
+ * started. */
+bool ypi_launcher_binds(void);

@@ -19,7 +19,7 @@
 
 /* What the runner shows of an output at most, with some room for the headings. */
 enum { OUTPUT_MAX = 8192 - 512 };
-/* With more ranks than these, values do not name the processor of each. */
+/* With more ranks than these, values do not say where each is. */
 enum { NAMED_MAX = 16 };
 
 static void send_text(const struct yp_case *t, enum ypi_message kind, const char *text)
@@ -421,24 +421,58 @@ static const char *node_of(const struct ypi_member *m)
     return place->queue[0] != '\0' ? place->queue : place->node;
 }
 
-/* Where the ranks were: processors as values, nodes, where there are several, in a note. */
-static void send_places(const struct yp_case *t, const struct ypi_members *members)
+static void send_number(const struct yp_case *t, const char *what, int rank, int number)
+{
+    char name[48];
+    snprintf(name, sizeof name, "%s of rank %d", what, rank);
+    if (number >= 0)
+        send_own_value(t, name, number, "");
+}
+
+/* The number of the rank's node, among all in the order of their first ranks. */
+static int node_number(const struct ypi_members *members, int rank)
+{
+    int number = 0;
+    for (int i = 0; i <= rank; i++) {
+        bool seen = node_of(&members->of[i])[0] == '\0';
+        for (int k = 0; k < i && !seen; k++)
+            seen = strcmp(node_of(&members->of[k]), node_of(&members->of[i])) == 0;
+        if (!seen && strcmp(node_of(&members->of[i]), node_of(&members->of[rank])) == 0)
+            return number;
+        number += !seen;
+    }
+    return -1;
+}
+
+/* Where each rank was, as values. */
+static void send_numbers(const struct yp_case *t, const struct ypi_members *members)
+{
+    for (int i = 0; i < members->count && members->count <= NAMED_MAX; i++) {
+        const struct ypi_rank_stays *stays = &members->of[i].report.stays;
+        if (stays->count < 1)
+            continue;
+        send_number(t, "node", i, node_number(members, i));
+        send_number(t, "package", i, stays->package);
+        send_number(t, "NUMA node", i, stays->numa);
+        send_number(t, "core", i, stays->core);
+        send_number(t, "processor", i, stays->processor);
+        send_number(t, "processors", i, stays->count);
+    }
+}
+
+/* The names of the nodes, where there are several, in a note. */
+static void send_nodes(const struct yp_case *t, const struct ypi_members *members)
 {
     struct ypi_text nodes = {0};
     bool *in = ypi_calloc((size_t)members->count, sizeof *in);
     int count = 0;
     for (int i = 0; i < members->count; i++) {
-        const struct ypi_rank_place *place = &members->of[i].report.place;
-        bool seen = false;
-        char name[32];
-        snprintf(name, sizeof name, "processor of rank %d", i);
-        if (place->node[0] != '\0' && place->processor >= 0 && members->count <= NAMED_MAX)
-            send_own_value(t, name, place->processor, "");
+        bool seen = node_of(&members->of[i])[0] == '\0';
         for (int k = 0; k < members->count; k++) {
             in[k] = strcmp(node_of(&members->of[k]), node_of(&members->of[i])) == 0;
             seen = seen || (in[k] && k < i);
         }
-        if (seen || place->node[0] == '\0')
+        if (seen)
             continue;
         char *names = ypi_rank_names(in, members->count);
         ypi_text_add(&nodes, "%s%s on %s", count++ > 0 ? ", " : "", names,
@@ -531,7 +565,8 @@ void ypi_merge(struct yp_case *t, const struct ypi_members *members, const struc
     send_gradients(t, members);
     send_hash(t, members);
     send_memory(t, members);
-    send_places(t, members);
+    send_numbers(t, members);
+    send_nodes(t, members);
     send_devices(t, members);
 }
 

@@ -6,6 +6,8 @@
 #include "base/text/text.h"
 #include "device/cpu/binding.h"
 #include "harness/body/stack.h"
+#include "harness/conduct/launch.h"
+#include "harness/conduct/share.h"
 #include "harness/message/channel.h"
 #include "harness/message/rank_files.h"
 #include "harness/stack/pending.h"
@@ -168,35 +170,54 @@ static bool is_timed(const struct ypi_job *job)
     return !job->untimed && !test->parallel;
 }
 
-/* Each rank of a node stays on processors of its own, where there are enough. Returns the first;
- * -1: there are not. */
-static int take_share(const struct ypk_place *place)
+/* Of this node: those that came with the job are of that of the case's own process. */
+static const struct ypi_places *places_of(struct ypi_job *job, const char *node)
 {
-    const int count = ypi_processors();
-    if (place->local_rank < 0 || place->local_size < 1 || count < place->local_size)
-        return -1;
-    const int first = count * place->local_rank / place->local_size;
-    const int end = count * (place->local_rank + 1) / place->local_size;
-    struct ypi_text list = {0};
-    int least = -1;
-    for (int cpu = 0, number = 0; cpu < YPI_CPUS_MAX; cpu++) {
-        if (!ypi_cpus_allowed()[cpu])
-            continue;
-        if (number == first)
-            least = cpu;
-        if (number >= first && number < end)
-            ypi_text_add(&list, "%s%d", cpu > least ? "," : "", cpu);
-        number++;
-    }
-    char *cpus = ypi_text_take(&list);
-    const bool confined = ypi_cpus_confine(cpus) == YP_OK;
-    free(cpus);
-    return confined ? least : -1;
+    if (job->host == NULL || strcmp(job->host, node) != 0)
+        job->places = (struct ypi_places){0};
+    ypi_bind_among(&job->places);
+    return ypi_places_here();
 }
 
-static void take_place(const struct ypi_job *job, const struct ypk_place *place)
+/* The rank's process inherits them. */
+static bool stay_on(const unsigned char *cpus)
 {
+    struct ypi_text list = {0};
+    for (int cpu = 0; cpu < YPI_CPUS_MAX; cpu++)
+        if (cpus[cpu])
+            ypi_text_add(&list, "%s%d", list.length > 0 ? "," : "", cpu);
+    char *text = ypi_text_take(&list);
+    const bool stays = ypi_cpus_confine(text) == YP_OK;
+    free(text);
+    return stays;
+}
+
+/* Each rank of a node stays on processors of its own, where there are enough. */
+static void take_share(struct ypi_job *job, const struct ypk_place *place,
+                       const struct ypi_placement *wanted, const char *node)
+{
+    static unsigned char cpus[YPI_CPUS_MAX];
+    const struct ypi_places *places = places_of(job, node);
+    if (places == NULL || place->local_rank < 0 || place->local_size < 1)
+        return;
+    char *cannot = NULL;
+    if (ypi_share(places, ypi_cpus_allowed(), wanted, place->local_rank, place->local_size, cpus,
+                  &cannot))
+        (void)stay_on(cpus);
+    /* Of the only node the case's own process knows, and it has what this one may use less. */
+    if (ypi_on_several_nodes())
+        job->cannot = cannot;
+    else
+        free(cannot);
+}
+
+/* Before it starts the rank. */
+static void take_place(struct ypi_job *job, const struct ypk_place *place)
+{
+    const struct yp_test *test = ypi_linked_at(YPI_LINKED_TESTS, job->test);
+    struct ypi_placement wanted;
     struct ypi_rank_place message;
+    free(ypi_placement_read(test->placement, &wanted)); /* it was right at collection */
     memset(&message, 0, sizeof message);
     gethostname(message.node, sizeof message.node - 1);
     const char *queue = getenv("SLURMD_NODENAME");
@@ -204,8 +225,11 @@ static void take_place(const struct ypi_job *job, const struct ypk_place *place)
     message.beside = getpid();
     message.local_rank = place->local_rank;
     message.processors = ypi_processors();
-    message.processor = job->bind != YPI_BIND_NONE && is_timed(job) ? take_share(place) : -1;
     ypi_channel_send(job->channel, YPI_MESSAGE_PLACE, &message, sizeof message, NULL, 0);
+    if (job->bind == YPI_BIND_NONE)
+        job->cannot = ypi_strdup("--bind none leaves the ranks where they are");
+    else if (!job->bound && (test->placement != NULL || is_timed(job)))
+        take_share(job, place, &wanted, message.node);
 }
 
 /* True in the rank's process. */

@@ -344,6 +344,8 @@ static bool read_message(struct reader *reader, uint32_t kind, const char *bytes
     } else if (kind == YPI_MESSAGE_RANK_DEVICE && size == sizeof reader->report.device) {
         memcpy(&reader->report.device, bytes, size);
         return ypi_rank_device_is_sound(&reader->report.device);
+    } else if (kind == YPI_MESSAGE_STAYS && size == sizeof reader->report.stays) {
+        memcpy(&reader->report.stays, bytes, size);
     } else if (kind == YPI_MESSAGE_REAPED && size == sizeof reader->report.reaped) {
         memcpy(&reader->report.reaped, bytes, size);
         reader->report.is_reaped = true;

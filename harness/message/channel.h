@@ -39,6 +39,7 @@ struct ypi_report {
     /* Of a rank. */
     struct ypi_rank_place place; /* node "": it has not begun */
     struct ypi_rank_device device;
+    struct ypi_rank_stays stays; /* count 0: not known */
     bool is_reaped;
     struct ypi_reaped reaped;
 };

@@ -72,7 +72,7 @@ bool ypi_measured_is_sound(const struct ypi_measured *m)
 
 bool ypi_rank_place_is_sound(const struct ypi_rank_place *place)
 {
-    return ENDS(place->node);
+    return ENDS(place->node) && ENDS(place->queue);
 }
 
 bool ypi_rank_device_is_sound(const struct ypi_rank_device *device)

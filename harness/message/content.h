@@ -24,6 +24,7 @@ enum ypi_message {
     YPI_MESSAGE_TRACE,    /* the stack of the failure before it as text, NUL-terminated */
     YPI_MESSAGE_PLACE,    /* struct ypi_rank_place: of a rank */
     YPI_MESSAGE_REAPED,   /* struct ypi_reaped: of a rank, by the process that started it */
+    YPI_MESSAGE_STAYS,    /* struct ypi_rank_stays: of a rank */
     YPI_MESSAGE_CROWDED,  /* nothing: more ranks than processors, so speed is not judged */
     YPI_MESSAGE_RANK_DEVICE, /* struct ypi_rank_device: of a rank that has one */
 };
@@ -59,7 +60,13 @@ struct ypi_rank_place {
     pid_t beside;   /* the process that started the rank and stays beside it */
     int local_rank; /* among the ranks of the launcher's node; -1: not known */
     int processors; /* of its node, that the ranks there may use */
-    int processor;  /* the first of those that it stays on; -1: it may use all of them */
+};
+
+/* The processors that the thread of a rank's body may use as it begins. */
+struct ypi_rank_stays {
+    int count;               /* 0: not known */
+    int processor;           /* the first of them in hwloc's order, as the kernel numbers it */
+    int core, numa, package; /* that it is in, as hwloc numbers them; -1: in none */
 };
 
 /* The device of a rank. */

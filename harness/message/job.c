@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* The texts that a job points to. */
-enum { JOB_TEXTS = YPI_MAX_SETTINGS + YPI_MAX_BUDGETS + 7 };
+enum { JOB_TEXTS = YPI_MAX_SETTINGS + YPI_MAX_BUDGETS + 8 };
 static void texts_of(struct ypi_job *job, char **texts[JOB_TEXTS])
 {
     int count = 0;
@@ -20,6 +20,7 @@ static void texts_of(struct ypi_job *job, char **texts[JOB_TEXTS])
     texts[count++] = &job->output;
     texts[count++] = &job->launcher;
     texts[count++] = &job->meeting;
+    texts[count++] = &job->host;
     for (int i = 0; i < YPI_MAX_SETTINGS; i++)
         texts[count++] = (char **)(uintptr_t)&job->settings[i].s;
     for (int i = 0; i < YPI_MAX_BUDGETS; i++)
@@ -27,12 +28,13 @@ static void texts_of(struct ypi_job *job, char **texts[JOB_TEXTS])
 }
 
 /* Both ends are the same program, so it is written as it lies in memory: the structure, then each
- * text that is there with its NUL. Another build may lay it out in another way. */
+ * text that is there with its NUL, then the places of processors. Another build may lay it out in
+ * another way. */
 enum yp_status ypi_job_write(const struct ypi_job *job, const char *path)
 {
     struct ypi_job copy = *job;
-    copy.places = (struct ypi_places){0};
     copy.turns = NULL;
+    copy.cannot = NULL;
     char **texts[JOB_TEXTS];
     texts_of(&copy, texts);
     FILE *file = fopen(path, "we");
@@ -42,6 +44,9 @@ enum yp_status ypi_job_write(const struct ypi_job *job, const char *path)
               fwrite(&copy, sizeof copy, 1, file) == 1;
     for (int i = 0; i < JOB_TEXTS && ok; i++)
         ok = *texts[i] == NULL || fwrite(*texts[i], strlen(*texts[i]) + 1, 1, file) == 1;
+    const size_t places = (size_t)copy.places.count;
+    ok = ok && (places == 0 ||
+                fwrite(copy.places.list, sizeof *copy.places.list, places, file) == places);
     if (file != NULL)
         ok = fclose(file) == 0 && ok;
     return ok ? YP_OK : yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
@@ -83,6 +88,10 @@ struct ypi_job *ypi_job_read(const char *path)
         *texts[i] = NULL;
         ok = getdelim(texts[i], &capacity, '\0', file) > 0;
     }
+    const size_t places = ok ? (size_t)job->places.count : 0;
+    job->places.list = places > 0 ? ypi_calloc(places, sizeof *job->places.list) : NULL;
+    ok = ok &&
+         (places == 0 || fread(job->places.list, sizeof *job->places.list, places, file) == places);
     if (file == NULL)
         yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
     else if (own && !ok)

@@ -51,11 +51,14 @@ struct ypi_job {
     char *output;   /* path, NULL: not captured */
     char *turns;    /* path of the socket by which batches get their turns; NULL: none */
     char *launcher; /* path: what starts the ranks; NULL where there is one */
+    char *host;     /* name of the node of the case's own process; NULL before ranks are started */
+    bool bound;     /* the user's environment has the launcher bind the ranks */
+    char *cannot;   /* why there is no place for this rank as .placement wants it; NULL: there is */
     char *meeting;  /* path: a directory where the ranks meet; NULL before they are started */
 };
 
 /* A job for a program that is executed anew, as a file. Both ends are the same build of a program,
- * whose id stands in front. Where its processors are and its turns are left out. YP_IO with
+ * whose id stands in front. Its turns are left out. YP_IO with
  * yp_last_error() set. */
 enum yp_status ypi_job_write(const struct ypi_job *job, const char *path);
 /* NULL with yp_last_error() set: YP_UNSUPPORTED where another build has written it. The caller

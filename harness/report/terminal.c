@@ -109,6 +109,7 @@ static void print_whole(struct terminal *terminal, const struct ypi_result *r)
     print_line(terminal, r);
     if (!ypi_is_failure(r->outcome) && r->outcome != YPI_SKIPPED) {
         ypi_print_verdicts(terminal->screen.out, r, true);
+        ypi_print_places(terminal->screen.out, r);
         if (terminal->s->o->speed == YPI_SPEED_JUDGE)
             ypi_print_lacking(terminal->screen.out, r);
     }

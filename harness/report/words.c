@@ -324,6 +324,36 @@ static void print_stack(FILE *out, const char *stack)
     }
 }
 
+/* -1: there is none. */
+static int number_of_rank(const struct ypi_result *r, const char *what, int rank)
+{
+    char *name = ypi_format("%s of rank %d", what, rank);
+    int number = -1;
+    for (int i = 0; i < r->value_count; i++)
+        if (strcmp(r->values[i].name, name) == 0)
+            number = (int)r->values[i].value;
+    free(name);
+    return number;
+}
+
+void ypi_print_places(FILE *out, const struct ypi_result *r)
+{
+    static const char *const kinds[] = {"core", "NUMA node", "package", "node"};
+    const int ranks = ypi_ranks(r->c);
+    for (int rank = 0; rank < ranks && ranks > 1; rank++) {
+        const int processors = number_of_rank(r, "processors", rank);
+        if (processors < 1)
+            continue;
+        fprintf(out, "    rank %-5d processor %d", rank, number_of_rank(r, "processor", rank));
+        if (processors > 1)
+            fprintf(out, " and %d more", processors - 1);
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+            if (number_of_rank(r, kinds[i], rank) >= 0)
+                fprintf(out, ", %s %d", kinds[i], number_of_rank(r, kinds[i], rank));
+        fputc('\n', out);
+    }
+}
+
 static void print_reason(FILE *out, const struct ypi_failure *f)
 {
     if (f->file != NULL)

@@ -41,6 +41,8 @@ char *ypi_reproduce_line(const struct ypi_session *s, const struct ypi_result *r
 
 /* A line a budget, indented, with its slack or without. */
 void ypi_print_verdicts(FILE *out, const struct ypi_result *r, bool slack);
+/* Where each rank was, from its values; nothing of a case of one rank. */
+void ypi_print_places(FILE *out, const struct ypi_result *r);
 /* That a timed case has no baseline yet, and how many processes there are; where it has, or none
  * was looked for, nothing. */
 void ypi_print_lacking(FILE *out, const struct ypi_result *r);

@@ -17,6 +17,12 @@
  * judge the largest rank. Hashes of data (yp_data_hash) are added up: each rank hashes its own
  * part.
  *
+ * `.placement` requires where the ranks are: words, separated by blanks, of "spread:core",
+ * "spread:numa", "spread:package", "spread:node" (no two ranks may use the same one) and
+ * "together:numa", "together:package", "together:node" (all ranks are in one). Each rank's affinity
+ * is looked at before setup. Where there are too few, a case of several ranks is skipped; where the
+ * launcher did otherwise, it fails.
+ *
  * A test with .ranks needs a launcher for its cases of more than one rank, which are else skipped.
  * A program whose bodies use MPI is linked to yieldpoint-mpi (mpi.h).
  */

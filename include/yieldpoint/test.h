@@ -145,7 +145,9 @@ struct yp_test {
     bool (*filter)(const struct yp_case *t);
     const char *devices; /* "cpu", "cpu cuda"; NULL: the CPU, and no device in the id */
     const char *ranks;   /* "1 2 4": numbers of processes (ranks.h); NULL: one, not in the id */
-    double timeout;      /* seconds for setup, body and teardown together; 0: 60 */
+    /* "spread:core together:numa": where the ranks are to be (ranks.h); NULL: anywhere. */
+    const char *placement;
+    double timeout; /* seconds for setup, body and teardown together; 0: 60 */
     void (*setup)(struct yp_case *t);
     void (*teardown)(struct yp_case *t); /* also runs after a failed body, but not after a failed or
                                             skipping setup or a crash */

@@ -296,6 +296,53 @@ def check_runner(tap, program, launcher):
                 started.end()
 
 
+# Two NUMA nodes of a core each, as hwloc then tells.
+TWO_NODES = {"HWLOC_SYNTHETIC": "package:2 numa:1 core:1 pu:1"}
+
+
+def check_placement(tap, program, launcher):
+    """Where each rank is, as a value, and as its test wants it: met, impossible here, or not done."""
+    def of(values, case, name):
+        return [[v["value"] for v in values if v["case_id"] == f"ranks.c::{case}" and v["name"] == f"{name} of rank {i}"]
+                for i in range(2)]
+
+    cpus = sorted(os.sched_getaffinity(0))
+    if cpus[:2] != [0, 1]:
+        tap.skip("placement", "processors 0 and 1 are not this process's")
+        return
+    run_it = ("--launcher", launcher, "--cpus=0,1")
+    cases, values, done, _ = stored(program, *run_it, "-v", "-k", "placed", env=TWO_NODES)
+    got = {name: (case["outcome"], case["reason"]) for name, case in cases.items()}
+    tap.equal(got, {"placed_cores[ranks=2]": ("passed", None), "placed_numa[ranks=2]": ("passed", None),
+                    "placed_in_one[ranks=2]": ("passed", None),
+                    "placed_nodes[ranks=2]": ("skipped", "placement 'spread:node': 2 ranks are to have a node each, and there is 1")},
+              f"{launcher}: a placement is met, or the case is skipped")
+    for name, unit in (("cores", "core"), ("numa", "NUMA node"), ("numa", "package"), ("cores", "processor")):
+        tap.equal(of(values, f"placed_{name}[ranks=2]", unit), [[0], [1]], f"each rank is on a {unit} of its own, which is stored")
+    tap.equal(of(values, "placed_in_one[ranks=2]", "NUMA node"), [[0], [0]], "both are on one NUMA node")
+    tap.equal(of(values, "placed_cores[ranks=2]", "node") + of(values, "placed_cores[ranks=2]", "processors"),
+              [[0], [0], [1], [1]], "nodes and numbers of processors are stored")
+    tap.check("    rank 1     processor 1, core 1, NUMA node 1, package 1, node 0\n" in done.out, "-v shows it", done)
+    cases, _, _, _ = stored(program, *run_it, "-k", "placed_numa", env={"HWLOC_SYNTHETIC": "numa:1 core:2 pu:1"})
+    tap.equal(cases["placed_numa[ranks=2]"]["reason"],
+              "placement 'spread:numa spread:core': 2 ranks are to have a NUMA node each, and there is 1 NUMA node",
+              "a machine of one NUMA node skips it")
+    cases, _, _, _ = stored(program, *run_it, "-k", "placed_cores", "--bind=none")
+    tap.equal(cases["placed_cores[ranks=2]"]["reason"], "placement 'spread:core': --bind none leaves the ranks where they are",
+              "--bind none skips it")
+    policy = {"OMPI_MCA_hwloc_base_binding_policy": "core", "HYDRA_BINDING": "core"}
+    cases, values, _, _ = stored(program, *run_it, "-k", "placed_cores", env=policy)
+    tap.equal((cases["placed_cores[ranks=2]"]["outcome"], sorted(of(values, "placed_cores[ranks=2]", "processor"))),
+              ("passed", [[0], [1]]), "what the user has the launcher bind is left there")
+    with tempfile.TemporaryDirectory() as folder:
+        one = fake(folder, "one", f'exec taskset -c 1 {launcher} "$@"')
+        cases, _, _, _ = stored(program, "--launcher", one, "--cpus=0,1", "-k", "placed_cores")
+        case = cases["placed_cores[ranks=2]"]
+        tap.check(case["outcome"] == "failed" and re.fullmatch(
+            r"ranks 0, 1: placement 'spread:core' is not met: ranks 0 and 1 may both use core 1 of \S+",
+            case["failures"][0]["message"]) and len(case["failures"]) == 1, "a launcher that does otherwise is told", case)
+
+
 def check_refused(tap, program):
     """Each request of each rank is refused in turn: the other ranks do not wait for ever, and the rank is named."""
     _, values, done, _ = stored(program, "--fail-allocation=each", "-k", "refused")
@@ -384,10 +431,11 @@ def main(program, example, page, *more):
     launchers = launchers or [path for path in [shutil.which("mpirun")] if path]
     for launcher in launchers:
         before = set(os.listdir("/dev/shm"))
-        cases, values, _, left = stored(program, "--launcher", launcher, "--output-limit=100000", "-k", "not stays and not refused")
+        cases, values, _, left = stored(program, "--launcher", launcher, "--output-limit=100000", "-k", "not stays and not refused and not placed")
         tap.equal(left, [], "no file is left")
         check_good(tap, cases, values)
         check_bad(tap, cases, sanitized)
+        check_placement(tap, program, launcher)
         check_killed(tap, program, launcher)
         check_runner(tap, program, launcher)
         end = time.monotonic() + 5

@@ -300,3 +300,23 @@ YP_TEST(bad, refused_goes_silently, .ranks = "2")
     yp_device_free(yp_device(t), memory);
     yp_barrier(t);
 }
+
+YP_TEST(good, placed_cores, .ranks = "2", .placement = "spread:core")
+{
+    yp_barrier(t);
+}
+
+YP_TEST(good, placed_numa, .ranks = "2", .placement = "spread:numa spread:core")
+{
+    yp_barrier(t);
+}
+
+YP_TEST(good, placed_in_one, .ranks = "2", .placement = "together:numa")
+{
+    yp_barrier(t);
+}
+
+YP_TEST(good, placed_nodes, .ranks = "2", .placement = "spread:node")
+{
+    yp_barrier(t);
+}
