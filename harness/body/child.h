@@ -55,6 +55,10 @@ const struct ypi_job *ypi_child_job(const struct yp_case *t);
 /* The resident set that is judged is then `peak` bytes: that of a command, not of this process. */
 void ypi_child_set_resident(struct yp_case *t, uint64_t peak);
 
+/* From now on functions of this fixture run, which the case gets and whose failures are its own;
+ * NULL: the case's do. The memory of the one before may only be read. */
+void ypi_child_makes(struct yp_case *t, const struct ypi_own_fixture *fixture);
+
 /* Notes where the rank is, and whether all are where .placement wants them. False: they are not,
  * which is sent. */
 bool ypi_child_place(struct yp_case *t);

@@ -54,29 +54,57 @@ static bool renew(int fd, size_t bytes)
     return error == 0;
 }
 
+/* Of a fixture of each rank, in the process that reads it. */
+static struct ypi_mapped take_own(size_t bytes)
+{
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return at != MAP_FAILED ? (struct ypi_mapped){.at = at, .bytes = bytes}
+                            : (struct ypi_mapped){0};
+}
+
+static struct ypi_mapped take_of_run(const struct yp_case *t, size_t bytes)
+{
+    struct ypi_mapped taken = {0};
+    const int fd = open_of_runner(t, t->child->job->provided, O_RDWR);
+    if (renew(fd, bytes))
+        taken = map(fd, bytes, PROT_READ | PROT_WRITE);
+    const int error = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+    return taken;
+}
+
 void *yp_provide(struct yp_case *t, size_t bytes)
 {
     YPI_HEAP_OWN;
     struct ypi_child *child = t->child;
+    struct ypi_mapped *to =
+        child->making != NULL ? &child->given[child->making->number] : &child->provided;
     if (!t->test->fixture)
         ypi_child_quit(t, YPI_CAUSE_USAGE,
                        "yp_provide() in a case that is no fixture: allowed in YP_FIXTURE");
-    if (child->provided.at != NULL)
+    if (to->at != NULL)
         ypi_child_quit(t, YPI_CAUSE_USAGE, "yp_provide() a second time: allowed is once");
     if (bytes == 0 || bytes > PTRDIFF_MAX)
         ypi_child_quit(t, YPI_CAUSE_USAGE, "yp_provide() of %zu bytes: allowed are 1 to %td", bytes,
                        PTRDIFF_MAX);
     check_size(t, bytes);
-    const int fd = open_of_runner(t, child->job->provided, O_RDWR);
-    if (renew(fd, bytes))
-        child->provided = map(fd, bytes, PROT_READ | PROT_WRITE);
-    const int error = errno;
-    if (fd >= 0)
-        close(fd);
-    if (child->provided.at == NULL)
+    *to = child->making != NULL ? take_own(bytes) : take_of_run(t, bytes);
+    if (to->at == NULL)
         ypi_child_quit(t, YPI_CAUSE_OUT_OF_MEMORY, "a fixture's %zu bytes: %s", bytes,
-                       strerror(error));
-    return child->provided.at;
+                       strerror(errno));
+    return to->at;
+}
+
+void ypi_child_makes(struct yp_case *t, const struct ypi_own_fixture *fixture)
+{
+    struct ypi_child *child = t->child;
+    const struct ypi_mapped *made =
+        child->making != NULL ? &child->given[child->making->number] : NULL;
+    if (made != NULL && made->at != NULL)
+        mprotect(made->at, made->bytes, PROT_READ);
+    child->making = fixture;
 }
 
 /* Whether this word of .fixtures is meant by `name`: whole, or as its test. */
@@ -123,13 +151,38 @@ static int number_of(const struct yp_case *t, const char *name)
     return number;
 }
 
+static bool is_own(const struct yp_case *t, int number)
+{
+    const struct ypi_job *job = t->child->job;
+    for (int i = 0; i < job->own_count; i++)
+        if (job->own[i].number == number)
+            return true;
+    return false;
+}
+
+/* The runner's memory is seen on its own machine alone. */
+static void check_host(const struct yp_case *t, const char *name)
+{
+    char host[64] = "";
+    const char *of_runner = t->child->job->host;
+    gethostname(host, sizeof host - 1);
+    if (of_runner != NULL && strcmp(host, of_runner) != 0)
+        ypi_child_quit(t, YPI_CAUSE_EXIT,
+                       "fixture '%s' is in the memory of %s, and this rank is on %s: with "
+                       ".each_rank each rank makes one",
+                       name, of_runner, host);
+}
+
 const void *yp_fixture(struct yp_case *t, const char *name, size_t *bytes)
 {
     YPI_HEAP_OWN;
     const int number = number_of(t, name);
     struct ypi_mapped *given = &t->child->given[number];
+    if (given->at == NULL && is_own(t, number))
+        ypi_child_quit(t, YPI_CAUSE_USAGE, "fixture '%s' has provided nothing", name);
     if (given->at == NULL) {
         struct stat there;
+        check_host(t, name);
         const int fd = open_of_runner(t, t->child->job->given[number], O_RDONLY);
         const bool known = fd >= 0 && fstat(fd, &there) == 0;
         if (known && there.st_size > 0)

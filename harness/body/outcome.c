@@ -43,6 +43,11 @@ static void fail_with(const struct yp_case *t, enum ypi_cause cause, const char 
 {
     YPI_HEAP_OWN;
     struct ypi_text message = {0};
+    const struct ypi_own_fixture *making = t->child->making;
+    if (making != NULL) {
+        ypi_text_add(&message, "fixture '%s' failed: ", making->id);
+        cause = cause != YPI_CAUSE_RANKS ? YPI_CAUSE_FIXTURE : cause;
+    }
     if (condition != NULL)
         ypi_text_add(&message, "%s: ", condition);
     ypi_text_vadd(&message, format, arguments);

@@ -23,7 +23,7 @@ int yp_rank(const struct yp_case *t)
 
 int yp_ranks(const struct yp_case *t)
 {
-    return ypi_ranks(t);
+    return t->child != NULL ? t->child->job->ranks : ypi_ranks(t);
 }
 
 uint64_t yp_rank_seed(const struct yp_case *t)

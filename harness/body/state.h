@@ -49,7 +49,8 @@ struct ypi_child {
     struct ypi_block *blocks; /* of yp_alloc */
     char *tmp_paths[YPI_TMP_PLACES];
     struct ypi_mapped provided, given[YP_MAX_FIXTURES];
-    struct ypi_text names; /* used ones, each between newlines */
+    const struct ypi_own_fixture *making; /* whose functions run; NULL: the case's do */
+    struct ypi_text names;                /* used ones, each between newlines */
     struct yp_measurement *measurement;
     bool captured;             /* the body is being: see ypi_child_captures() */
     struct ypi_series *series; /* of the accelerator; NULL: it reports nothing */

@@ -8,6 +8,7 @@
 #include "device/registry.h"
 #include "harness/body/stack.h"
 #include "harness/body/state.h"
+#include "harness/case/made.h"
 #include "harness/case/orphans.h"
 #include "harness/conduct/conduct.h"
 #include "harness/measure/count/callgrind.h"
@@ -71,18 +72,19 @@ static void on_thread_end(void *arg)
     ypi_child_leaves(true);
     ypi_child_fail(t, YPI_CAUSE_EXIT, NULL, 0, "%s ended the case's thread (pthread_exit)",
                    names[stage]);
-    if (stage == YPI_STAGE_BODY)
+    if (stage == YPI_STAGE_BODY) {
+        enter(t, YPI_STAGE_TEARDOWN);
         guarded(t, YPI_STAGE_TEARDOWN, t->test->teardown);
+    }
     enter(t, YPI_STAGE_DONE);
     end(t);
     exit(EXIT_SUCCESS);
 }
 
-/* Runs one function of the test; false when it left early. */
+/* Runs one function of the test, or of a fixture of its own; false when it left early. */
 static bool guarded(struct yp_case *t, enum ypi_stage_name stage,
                     void (*function)(struct yp_case *t))
 {
-    enter(t, stage);
     volatile bool whole = false; /* in no register that longjmp() brings back */
     t->child->stage = stage;
     t->child->leaving_allowed = true;
@@ -105,12 +107,95 @@ static bool guarded(struct yp_case *t, enum ypi_stage_name stage,
     return whole;
 }
 
+static void open_account(struct yp_device *device, uint64_t limit)
+{
+    ypi_device_renew_account(device);
+    yp_device_set_limit(device, limit);
+}
+
+static void open_accounts(const struct yp_case *t)
+{
+    open_account(yp_device_cpu(), t->child->job->memory_limit);
+    if (t->child->device != yp_device_cpu())
+        open_account(t->child->device, t->child->job->device_memory_limit);
+}
+
+/* Of several ranks one refuses: their requests are numbered in turn, the first of each rank, then
+ * the second ones. */
+static uint64_t refused_here(const struct ypi_job *job)
+{
+    const uint64_t ranks = (uint64_t)job->ranks;
+    const uint64_t before = job->fail_allocation - 1; /* of all ranks */
+    if (job->fail_allocation == 0 || job->ranks < 2)
+        return job->fail_allocation;
+    return job->rank >= 0 && before % ranks == (uint64_t)job->rank ? before / ranks + 1 : 0;
+}
+
+/* What a fixture took is given back but for what it provides, and what it left is its fault. */
+static void settle_fixture(struct yp_case *fixture)
+{
+    struct yp_memory host;
+    ypi_child_free_blocks(fixture->child);
+    yp_device_memory(yp_device_cpu(), &host);
+    if (!fixture->child->failed && host.allocated > 0)
+        ypi_child_fail(fixture, YPI_CAUSE_LEAK, NULL, 0,
+                       "it left %llu bytes of accounted memory behind",
+                       (unsigned long long)host.allocated);
+}
+
+/* No block of the heap is the case's. */
+static bool run_of_fixture(struct yp_case *fixture, void (*function)(struct yp_case *))
+{
+    ypi_child_heap_pauses(fixture, true);
+    return guarded(fixture, YPI_STAGE_SETUP, function);
+}
+
+static bool make_fixture(struct yp_case *t, const struct ypi_own_fixture *own)
+{
+    struct yp_case fixture = ypi_case_of_fixture(t, own);
+    char *where = ypi_format("in fixture %s", own->id);
+    ypi_child_makes(t, own);
+    ypi_child_stands(where);
+    free(where);
+    bool whole = run_of_fixture(&fixture, fixture.test->setup) && !t->child->failed;
+    if (whole) {
+        whole = run_of_fixture(&fixture, fixture.test->body);
+        whole = run_of_fixture(&fixture, fixture.test->teardown) && whole;
+    }
+    settle_fixture(&fixture);
+    ypi_child_makes(t, NULL);
+    return whole && !t->child->failed;
+}
+
+/* In each process of a case, before its own functions; these begin with an account that has nothing
+ * of it. */
+static bool make_fixtures(struct yp_case *t)
+{
+    const struct ypi_job *job = t->child->job;
+    bool whole = true;
+    if (job->own_count == 0)
+        return true;
+    ypi_fail_any_allocation(0);
+    for (int i = 0; i < job->own_count && whole; i++)
+        whole = make_fixture(t, &job->own[i]);
+    if (!whole) /* the others wait in vain */
+        t->child->left_early = true;
+    open_accounts(t);
+    ypi_resident_begin(&t->child->resident);
+    ypi_fail_any_allocation(refused_here(job));
+    ypi_child_stands("in setup");
+    return whole;
+}
+
 static void run_stages(struct yp_case *t)
 {
     const struct yp_test *test = t->test;
+    enter(t, YPI_STAGE_SETUP);
     /* As in pytest, a setup that failed or skipped has nothing to tear down. */
-    if (guarded(t, YPI_STAGE_SETUP, test->setup) && !t->child->failed) {
+    if (make_fixtures(t) && guarded(t, YPI_STAGE_SETUP, test->setup) && !t->child->failed) {
+        enter(t, YPI_STAGE_BODY);
         guarded(t, YPI_STAGE_BODY, test->body);
+        enter(t, YPI_STAGE_TEARDOWN);
         guarded(t, YPI_STAGE_TEARDOWN, test->teardown);
     }
     enter(t, YPI_STAGE_DONE);
@@ -201,23 +286,6 @@ static void close_device(struct yp_case *t)
         ypi_child_fail(t, YPI_CAUSE_DEVICE, NULL, 0, "the device failed: %s", yp_last_error());
 }
 
-static void open_account(struct yp_device *device, uint64_t limit)
-{
-    ypi_device_renew_account(device);
-    yp_device_set_limit(device, limit);
-}
-
-/* Of several ranks one refuses: their requests are numbered in turn, the first of each rank, then
- * the second ones. */
-static uint64_t refused_here(const struct ypi_job *job)
-{
-    const uint64_t ranks = (uint64_t)job->ranks;
-    const uint64_t before = job->fail_allocation - 1; /* of all ranks */
-    if (job->fail_allocation == 0 || job->ranks < 2)
-        return job->fail_allocation;
-    return job->rank >= 0 && before % ranks == (uint64_t)job->rank ? before / ranks + 1 : 0;
-}
-
 static bool begin(struct yp_case *t)
 {
     reset_signals();
@@ -240,9 +308,7 @@ static bool begin(struct yp_case *t)
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     bool ready = open_device(t);
-    open_account(yp_device_cpu(), job->memory_limit);
-    if (t->child->device != yp_device_cpu())
-        open_account(t->child->device, job->device_memory_limit);
+    open_accounts(t);
     ypi_child_watch_blocks(t);
     t->child->descriptors = ypi_descriptors();
     getrlimit(RLIMIT_NOFILE, &t->child->descriptor_limit);
@@ -325,28 +391,6 @@ static void end(struct yp_case *t)
     ypi_child_send(t, YPI_MESSAGE_END, NULL, 0, NULL, 0);
 }
 
-static struct yp_case from_job(const struct ypi_job *job)
-{
-    const struct yp_test *test = ypi_linked_at(YPI_LINKED_TESTS, job->test);
-    struct yp_case c = {.test = test,
-                        .decl = job->decl >= 0 ? &test->cases[job->decl] : NULL,
-                        .setting_count = job->setting_count,
-                        .budgets = job->budgets,
-                        .id = job->id,
-                        .tags = job->tags,
-                        .seed = job->seed,
-                        .repeat = job->repeat};
-    memcpy(c.settings, job->settings, sizeof c.settings);
-    int axes = 0; /* which come first; what follows is the named case's */
-    for (int i = 0; i < c.setting_count; i++) {
-        const bool is_axis = job->decl < 0 || !c.settings[i].parameter;
-        axes += is_axis;
-        c.settings[i].axis = is_axis ? ypi_axis_at(test, i)->name : c.decl->set[i - axes].name;
-    }
-    memcpy(c.device, job->device, sizeof c.device);
-    return c;
-}
-
 /* Criterion packs its objects without regard to alignment. */
 static const struct ypi_job *read_job(void)
 {
@@ -379,7 +423,7 @@ static void run_job(const struct ypi_job *job)
     /* Handlers of signals look at them to the end of the process. */
     static struct yp_case t;
     static struct ypi_child child;
-    t = from_job(job);
+    t = ypi_case_of_job(job);
     child = (struct ypi_child){.job = job, .thread = pthread_self(), .pid = getpid()};
     t.child = &child;
     bool here = !job->instructions || ypi_callgrind_running();

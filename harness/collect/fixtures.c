@@ -21,8 +21,31 @@ static int word_count(const char *text)
     return count;
 }
 
+/* Of a fixture that is made by its users there is no case that could be judged. */
+static char *each_rank_problem(const struct yp_test *test)
+{
+    bool budgets = test->budgets[0].kind != YP_BUDGET_NONE || test->budgets_of != NULL;
+    bool timeout = test->timeout > 0;
+    for (int i = 0; i < ypi_case_count(test); i++) {
+        budgets = budgets || test->cases[i].budgets[0].kind != YP_BUDGET_NONE;
+        timeout = timeout || test->cases[i].timeout > 0;
+    }
+    if (!test->fixture)
+        return ypi_strdup(".each_rank is of fixtures: allowed in YP_FIXTURE only");
+    if (budgets || timeout || test->fixtures != NULL || test->devices != NULL)
+        return ypi_format("a fixture with .each_rank has %s: it is a part of the cases that use it",
+                          budgets                  ? "budgets"
+                          : timeout                ? "a .timeout"
+                          : test->fixtures != NULL ? ".fixtures"
+                                                   : ".devices");
+    return NULL;
+}
+
 char *ypi_fixture_problem(const struct yp_test *test)
 {
+    char *of_ranks = test->each_rank ? each_rank_problem(test) : NULL;
+    if (of_ranks != NULL)
+        return of_ranks;
     if (test->fixture && (test->xfail != NULL || test->command != NULL))
         return ypi_format("a fixture has %s: allowed in YP_TEST only",
                           test->xfail != NULL ? ".xfail" : ".command");
@@ -133,8 +156,11 @@ static bool resolve(struct ypi_collecting *g, struct yp_case *c, const struct fi
             c->missing = ypi_format("there is no fixture '%s' with --set or --device as given", id);
         else if (fixture == NULL && !changed)
             report_missing(g, c, id, all);
+        const bool nested = fixture != NULL && fixture->test->each_rank && c->test->fixture;
+        if (nested)
+            ypi_declaration_error(g, "its fixture '%s' has .each_rank: allowed for tests only", id);
         free(id);
-        if (fixture == NULL && !changed)
+        if (nested || (fixture == NULL && !changed))
             return false;
         if (fixture == NULL)
             continue;
@@ -208,6 +234,8 @@ static int need(struct yp_case *c)
 {
     int deepest = c->depth;
     for (int i = 0; i < c->fixture_count; i++) {
+        if (c->fixtures[i]->test->each_rank)
+            continue; /* its users make it */
         const int depth = need(c->fixtures[i]);
         c->fixtures[i]->needed = true;
         deepest = depth > deepest ? depth : deepest;

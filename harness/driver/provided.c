@@ -30,7 +30,16 @@ static bool was_skipped(const struct ypi_item *fixture)
 /* False where the item is to run without it no more. */
 static bool hand_over(struct ypi_runner *run, struct ypi_item *item, int number)
 {
-    const struct ypi_item *fixture = item_of(run->plan, item->c.fixtures[number]);
+    const struct yp_case *own = item->c.fixtures[number];
+    if (own->test->each_rank && own->skip == NULL)
+        return true;
+    if (own->test->each_rank) {
+        free(item->skip);
+        item->skip = ypi_format("fixture '%s': %s", own->id, own->skip);
+        item->c.skip = item->skip;
+        return false;
+    }
+    const struct ypi_item *fixture = item_of(run->plan, own);
     item->given[number] = fixture->provided;
     if (was_skipped(fixture)) {
         free(item->skip);

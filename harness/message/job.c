@@ -27,9 +27,52 @@ static void texts_of(struct ypi_job *job, char **texts[JOB_TEXTS])
         texts[count++] = (char **)(uintptr_t)&job->budgets[i].name;
 }
 
+static int texts_of_own(struct ypi_own_fixture *own, char **texts[YPI_MAX_SETTINGS + 1])
+{
+    int count = 0;
+    texts[count++] = &own->id;
+    for (int i = 0; i < YPI_MAX_SETTINGS; i++)
+        texts[count++] = (char **)(uintptr_t)&own->settings[i].s;
+    return count;
+}
+
+static bool write_texts(char **const *texts, int count, FILE *file)
+{
+    bool ok = true;
+    for (int i = 0; i < count && ok; i++)
+        ok = *texts[i] == NULL || fwrite(*texts[i], strlen(*texts[i]) + 1, 1, file) == 1;
+    return ok;
+}
+
+static bool read_texts(char **const *texts, int count, FILE *file)
+{
+    bool ok = true;
+    for (int i = 0; i < count && ok; i++) {
+        size_t capacity = 0;
+        if (*texts[i] == NULL)
+            continue;
+        *texts[i] = NULL;
+        ok = getdelim(texts[i], &capacity, '\0', file) > 0;
+    }
+    return ok;
+}
+
+/* An array, or nothing of it. */
+static bool write_list(const void *list, int count, size_t size, FILE *file)
+{
+    return count == 0 || fwrite(list, size, (size_t)count, file) == (size_t)count;
+}
+
+static void *read_list(int count, size_t size, bool *ok, FILE *file)
+{
+    void *list = count > 0 && *ok ? ypi_calloc((size_t)count, size) : NULL;
+    *ok = *ok && (count == 0 || fread(list, size, (size_t)count, file) == (size_t)count);
+    return list;
+}
+
 /* Both ends are the same program, so it is written as it lies in memory: the structure, then each
- * text that is there with its NUL, then the places of processors. Another build may lay it out in
- * another way. */
+ * text that is there with its NUL, then the places of processors and the fixtures of its own.
+ * Another build may lay it out in another way. */
 enum yp_status ypi_job_write(const struct ypi_job *job, const char *path)
 {
     struct ypi_job copy = *job;
@@ -41,12 +84,14 @@ enum yp_status ypi_job_write(const struct ypi_job *job, const char *path)
     char build[YPI_SELF_BUILD];
     ypi_self_build(build);
     bool ok = file != NULL && fprintf(file, "%s\n", build) > 0 &&
-              fwrite(&copy, sizeof copy, 1, file) == 1;
-    for (int i = 0; i < JOB_TEXTS && ok; i++)
-        ok = *texts[i] == NULL || fwrite(*texts[i], strlen(*texts[i]) + 1, 1, file) == 1;
-    const size_t places = (size_t)copy.places.count;
-    ok = ok && (places == 0 ||
-                fwrite(copy.places.list, sizeof *copy.places.list, places, file) == places);
+              fwrite(&copy, sizeof copy, 1, file) == 1 && write_texts(texts, JOB_TEXTS, file) &&
+              write_list(copy.places.list, copy.places.count, sizeof *copy.places.list, file) &&
+              write_list(copy.own, copy.own_count, sizeof *copy.own, file);
+    for (int i = 0; i < copy.own_count && ok; i++) {
+        char **of_own[YPI_MAX_SETTINGS + 1];
+        const int count = texts_of_own(&copy.own[i], of_own);
+        ok = write_texts(of_own, count, file);
+    }
     if (file != NULL)
         ok = fclose(file) == 0 && ok;
     return ok ? YP_OK : yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
@@ -81,17 +126,14 @@ struct ypi_job *ypi_job_read(const char *path)
     bool ok = own && fread(job, sizeof *job, 1, file) == 1;
     char **texts[JOB_TEXTS];
     texts_of(job, texts);
-    for (int i = 0; i < JOB_TEXTS && ok; i++) {
-        size_t capacity = 0;
-        if (*texts[i] == NULL)
-            continue;
-        *texts[i] = NULL;
-        ok = getdelim(texts[i], &capacity, '\0', file) > 0;
+    ok = ok && read_texts(texts, JOB_TEXTS, file);
+    job->places.list = read_list(job->places.count, sizeof *job->places.list, &ok, file);
+    job->own = read_list(job->own_count, sizeof *job->own, &ok, file);
+    for (int i = 0; ok && i < job->own_count; i++) {
+        char **of_own[YPI_MAX_SETTINGS + 1];
+        const int count = texts_of_own(&job->own[i], of_own);
+        ok = read_texts(of_own, count, file);
     }
-    const size_t places = ok ? (size_t)job->places.count : 0;
-    job->places.list = places > 0 ? ypi_calloc(places, sizeof *job->places.list) : NULL;
-    ok = ok &&
-         (places == 0 || fread(job->places.list, sizeof *job->places.list, places, file) == places);
     if (file == NULL)
         yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
     else if (own && !ok)

@@ -10,6 +10,16 @@
 #include <sys/types.h>
 #include <yieldpoint/fixture.h>
 
+/* A fixture that each process of the case makes for itself. */
+struct ypi_own_fixture {
+    int number; /* among those of the case */
+    size_t test;
+    int decl; /* as in the job, like */
+    struct ypi_setting settings[YPI_MAX_SETTINGS];
+    int setting_count;
+    char *id;
+};
+
 /* Which case, and how it is run. It lives in memory that
  * Criterion maps into the case's process at the same address, together with every text it points
  * to. */
@@ -43,7 +53,9 @@ struct ypi_job {
     uint64_t output_limit;    /* bytes the case may write */
     pid_t runner;
     int provided, given[YP_MAX_FIXTURES]; /* descriptors of the runner, see fixture.h; -1: none */
-    int memory, number;                   /* of the runner and in it: see channel_memory.h */
+    struct ypi_own_fixture *own;          /* `own_count` of them; NULL: none */
+    int own_count;
+    int memory, number; /* of the runner and in it: see channel_memory.h */
     char *id;
     char *tags;
     char *root;     /* path: the project's, where commands run */

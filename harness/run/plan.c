@@ -134,6 +134,29 @@ static enum yp_status make_directory(struct ypi_plan *plan, const char *history,
     return status;
 }
 
+static size_t number_of(const struct yp_test *test)
+{
+    const struct ypi_tests tests = ypi_all_tests();
+    size_t number = 0;
+    while (tests.begin[number] != test)
+        number++;
+    return number;
+}
+
+static void add_own(struct ypi_item *item, int number)
+{
+    const struct yp_case *c = item->c.fixtures[number];
+    item->own = ypi_realloc(item->own, (size_t)item->own_count + 1, sizeof *item->own);
+    struct ypi_own_fixture *own = &item->own[item->own_count++];
+    memset(own, 0, sizeof *own);
+    own->number = number;
+    own->test = number_of(c->test);
+    own->decl = c->decl != NULL ? (int)(c->decl - c->test->cases) : -1;
+    memcpy(own->settings, c->settings, sizeof own->settings);
+    own->setting_count = c->setting_count;
+    own->id = c->id;
+}
+
 static void make_item(struct ypi_item *item, const struct yp_case *c, int number,
                       const struct ypi_plan *plan, const struct ypi_options *o)
 {
@@ -141,6 +164,9 @@ static void make_item(struct ypi_item *item, const struct yp_case *c, int number
     item->channel_fd = item->output_fd = item->provided = -1;
     for (int i = 0; i < YP_MAX_FIXTURES; i++)
         item->given[i] = -1;
+    for (int i = 0; i < c->fixture_count; i++)
+        if (c->fixtures[i]->test->each_rank)
+            add_own(item, i);
     item->channel = ypi_format("%s/%d.channel", plan->directory, number);
     item->output = o->no_capture ? NULL : ypi_format("%s/%d.output", plan->directory, number);
     /* Criterion sorts by name; the number in front keeps the plan's order. */
@@ -211,6 +237,7 @@ void ypi_plan_clear(struct ypi_plan *plan)
         free(item->channel);
         free(item->output);
         free(item->skip);
+        free(item->own);
         free(item->stacks);
         if (item->provided >= 0)
             close(item->provided);
@@ -315,11 +342,9 @@ static char *lend(const char *text)
 struct ypi_job ypi_job_of(const struct ypi_item *item, const struct ypi_options *o)
 {
     const struct yp_case *c = &item->c;
-    struct ypi_tests tests = ypi_all_tests();
     struct ypi_job job;
     memset(&job, 0, sizeof job);
-    while (tests.begin[job.test] != c->test)
-        job.test++;
+    job.test = number_of(c->test);
     job.decl = c->decl != NULL ? (int)(c->decl - c->test->cases) : -1;
     memcpy(job.settings, c->settings, sizeof job.settings);
     job.setting_count = c->setting_count;
@@ -352,6 +377,8 @@ struct ypi_job ypi_job_of(const struct ypi_item *item, const struct ypi_options 
     job.output_limit = o->output_limit;
     job.provided = item->provided;
     memcpy(job.given, item->given, sizeof job.given);
+    job.own = item->own;
+    job.own_count = item->own_count;
     job.id = lend(c->id);
     job.tags = lend(c->tags);
     job.root = lend(o->root);
@@ -381,6 +408,19 @@ struct ypi_places ypi_plan_places(const struct ypi_options *o)
     return places;
 }
 
+/* As the job, in memory that the case's process has too. */
+static struct ypi_own_fixture *share_own(const struct ypi_own_fixture *own, int count)
+{
+    struct ypi_own_fixture *shared = count > 0 ? cr_malloc((size_t)count * sizeof *shared) : NULL;
+    for (int i = 0; shared != NULL && i < count; i++) {
+        shared[i] = own[i];
+        shared[i].id = share(own[i].id);
+        for (int k = 0; k < own[i].setting_count; k++)
+            shared[i].settings[k].s = share(own[i].settings[k].s);
+    }
+    return shared;
+}
+
 void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o, struct ypi_places places)
 {
     struct ypi_job *job = cr_malloc(sizeof *job);
@@ -394,5 +434,6 @@ void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o, struct ypi
                             &job->output, &job->turns, &job->launcher};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         *texts[i] = share(*texts[i]);
+    job->own = share_own(item->own, item->own_count);
     item->extra.data = job;
 }

@@ -27,11 +27,13 @@ struct ypi_item {
     char *criterion_name, *criterion_suite;
     /* Files of the case's process. */
     char *channel, *output;
-    int channel_fd, output_fd;  /* opened while it runs, since a case may remove them; -1 */
-    int memory;                 /* of the plan */
-    int provided;               /* memory of a fixture, shared with its users; -1: none yet */
-    int given[YP_MAX_FIXTURES]; /* that of its fixtures; -1: none */
-    char *skip;                 /* owned: the reason, where a fixture's is the case's; NULL */
+    int channel_fd, output_fd;   /* opened while it runs, since a case may remove them; -1 */
+    int memory;                  /* of the plan */
+    int provided;                /* memory of a fixture, shared with its users; -1: none yet */
+    int given[YP_MAX_FIXTURES];  /* that of its fixtures; -1: none */
+    struct ypi_own_fixture *own; /* owned: see ypi_job, NULL where there is none */
+    int own_count;
+    char *skip; /* owned: the reason, where a fixture's is the case's; NULL */
     /* Written by the runner's thread, read by the watchdog's. */
     double started_wall, started;   /* monotonic, the kernel's */
     struct ypi_addresses addresses; /* of its process */

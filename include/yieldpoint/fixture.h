@@ -28,6 +28,14 @@
  * unknown name and a cycle are errors at collection. A case whose fixture is missing because of
  * --set or --device is skipped.
  *
+ * With `.each_rank = true` a fixture is none of the run: each process of a case that names it, one
+ * for each rank (ranks.h), makes an instance of its own before setup, and gives it back at its end.
+ * yp_rank(t) and yp_ranks(t) are those of the case, yp_seed(t) is the rank's own, its
+ * yp_rank_seed(t). What it fails or leaks is the case's, as after a failed setup; its memory counts
+ * for no budget of the case, its time for the case's time-out. It has no .budgets, .timeout and
+ * .fixtures of its own, and other fixtures cannot use it. Ranks of other machines than the run's
+ * can have such fixtures alone.
+ *
  * A fixture provides memory of the host that the processes share. It is not accounted to a case,
  * but it is resident memory of every process that reads it.
  */

@@ -151,11 +151,12 @@ struct yp_test {
     void (*setup)(struct yp_case *t);
     void (*teardown)(struct yp_case *t); /* also runs after a failed body, but not after a failed or
                                             skipping setup or a crash */
-    const char *fixtures;                /* "cube mask[{case}]": its fixtures (fixture.h) */
-    const char *skip;                    /* reason */
-    const char *xfail;                   /* reason */
-    bool xfail_strict;                   /* passing despite .xfail is a failure */
-    bool parallel;                       /* times nothing, so --jobs may run it beside others */
+    bool each_rank;       /* of YP_FIXTURE: each rank of a case makes its own (fixture.h) */
+    const char *fixtures; /* "cube mask[{case}]": its fixtures (fixture.h) */
+    const char *skip;     /* reason */
+    const char *xfail;    /* reason */
+    bool xfail_strict;    /* passing despite .xfail is a failure */
+    bool parallel;        /* times nothing, so --jobs may run it beside others */
     /* Counts malloc, calloc, realloc, aligned_alloc, free, new, delete and the like of setup, body
      * and teardown, in all threads, for the budgets of YP_HEAP. The program is linked to the
      * library yieldpoint-heap. What the framework takes for itself and yp_alloc are not of the

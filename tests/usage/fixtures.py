@@ -174,11 +174,17 @@ def check_declarations(tap, bad, circle, folder):
                         ("too_many", r"\.fixtures names 9: allowed are 1 to 8"),
                         ("expected", r"a fixture has \.xfail: allowed in YP_TEST only"),
                         ("expected_case", r"case 'small' of a fixture has \.xfail: allowed in YP_TEST only"),
+                        ("each_rank", r"\.each_rank is of fixtures: allowed in YP_FIXTURE only"),
+                        ("placement", r"\.placement is of ranks, and it has no \.ranks"),
+                        ("placement_word", r"\.placement has 'spread:socket': allowed are spread:core, .*"),
+                        ("judged", r"a fixture with \.each_rank has budgets: it is a part of the cases that use it"),
+                        ("timed", r"a fixture with \.each_rank has a \.timeout: .*"),
+                        ("nested", r"its fixture 'bad_fixtures\.c::own' has \.each_rank: allowed for tests only"),
                         ("command", r"\.fixtures is given to a command, which has no way to their memory"),
                         ("relation", r"\.fixtures is given beside \.relation, which takes no process")):
         found = [line for line in done.err.splitlines() if re.search(rf": test bad\.{test}: {words}", line)]
         tap.check(len(found) == 1, f"{test}: reported once", done.err)
-    tap.check("10 errors at collection" in done.err, "and nothing else is", done.err)
+    tap.check("16 errors at collection" in done.err, "and nothing else is", done.err)
     done = run(circle, cwd=folder)
     tap.check(done.code == COLLECTION and re.search(
         r"test circle\.first: the fixture 'circle\.c::first' needs itself, by 'second'\n1 error at collection", done.err),

@@ -133,6 +133,9 @@ def check_good(tap, cases, values):
               ("passed", [4096]), "one rank is all of them")
     tap.equal((cases["memory_of_all[ranks=2]"]["outcome"], [v["met"] for v in cases["memory_of_all[ranks=2]"]["verdicts"]]),
               ("passed", ["met"] * 3), "budgets of a rank, of all, and with children")
+    tap.equal([cases[f"fixture_of_{name}"]["outcome"] for name in ("each[ranks=1]", "each[ranks=2]", "each[ranks=3]", "run[ranks=2]")],
+              ["passed"] * 4, "each rank has a fixture of its own, or all have that of the run")
+    tap.check("part[count=600]" not in cases, "one that each rank makes is no case of the run", cases.keys())
     waits = [of("measures[ranks=2]", f"work wait of rank {i}")[0] for i in range(2)]
     skew = of("measures[ranks=2]", "work skew")[0]
     tap.check(waits[0] > waits[1] and skew >= max(waits) * (1 - 1e-9), "the rank that waits for the slowest is known",
@@ -166,6 +169,14 @@ BAD = {
     "writes_much[ranks=2]": (r"the ranks wrote more than 100000 bytes of output \(--output-limit\): .*", ()),
 }
 
+BAD.update({
+    "fixture_fails[ranks=3]": (r"rank 1: fixture 'ranks.c::wrong' failed: !is\(t, 1\): this one is wrong.*", ()),
+    "fixture_leaks[ranks=2]": (r"rank 1: fixture 'ranks.c::careless' failed: it left 64 bytes of accounted memory behind.*", ()),
+    "fixture_is_written[ranks=2]": (r"rank 1: crashed in the body: SIGSEGV.*", ("bad_fixture_is_written",)),
+})
+# A failed fixture is an error, as a failed setup is.
+ERRORS = ("fixture_fails[ranks=3]", "fixture_leaks[ranks=2]")
+
 # A sanitizer ends the process itself, and finds the leak first.
 SANITIZED = {
     "crashes[ranks=3]": r"rank 2: crashed in the body: SIGABRT \(Aborted\).*",
@@ -179,7 +190,8 @@ def check_bad(tap, cases, sanitized):
         case = cases.get(name, {"outcome": None, "failures": []})
         text = "\n".join(f"{f['message']}\n{f['stack'] or ''}" for f in case["failures"])
         text = re.sub(r"^ +", "", text, flags=re.M)
-        tap.check(case["outcome"] == "failed" and re.fullmatch(first, case["failures"][0]["message"]),
+        outcome = "error" if name in ERRORS else "failed"
+        tap.check(case["outcome"] == outcome and re.fullmatch(first, case["failures"][0]["message"]),
                   f"{name}: the rank is named", text)
         if not sanitized:
             tap.check(all(m in text for m in more), f"{name}: and what it did", text)
@@ -343,6 +355,21 @@ def check_placement(tap, program, launcher):
             case["failures"][0]["message"]) and len(case["failures"]) == 1, "a launcher that does otherwise is told", case)
 
 
+def check_elsewhere(tap, program, launcher):
+    """Ranks on another machine have what they make themselves, and are told what they cannot have."""
+    if shutil.which("unshare") is None or os.system("unshare -u true 2>/dev/null") != 0:
+        tap.skip("ranks of another machine", "unshare cannot give a process another name of the machine")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        away = fake(folder, "away", f'n=$2; shift 2; exec {launcher} -n $n unshare -u sh -c \'hostname elsewhere; exec "$@"\' sh "$@"')
+        cases, _, _, _ = stored(program, "--launcher", away, "-k", "fixture_of and ranks=2")
+        tap.equal(cases["fixture_of_each[ranks=2]"]["outcome"], "passed", "on another machine each rank makes its fixture")
+        case = cases["fixture_of_run[ranks=2]"]
+        tap.check(case["outcome"] == "failed" and re.fullmatch(
+            r"ranks 0, 1: fixture 'whole' is in the memory of \S+, and this rank is on elsewhere: with \.each_rank each rank makes one",
+            case["failures"][0]["message"]), "and that of the run is not there", case)
+
+
 def check_refused(tap, program):
     """Each request of each rank is refused in turn: the other ranks do not wait for ever, and the rank is named."""
     _, values, done, _ = stored(program, "--fail-allocation=each", "-k", "refused")
@@ -446,6 +473,7 @@ def main(program, example, page, *more):
         check_refused(tap, program)
         check_exchanges(tap, program)
         check_scaling(tap, program)
+        check_elsewhere(tap, program, launchers[0])
         check_page(tap, example, page)
     else:
         tap.skip("cases of several ranks run", "no mpirun in PATH (Debian packages openmpi-bin, mpich)")

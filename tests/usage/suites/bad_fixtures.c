@@ -27,6 +27,30 @@ YP_FIXTURE(bad, expected_case, .cases = YP_CASES(yp_case_of("small", .xfail = "i
     yp_provide(t, 1);
 }
 
+BAD(each_rank, .each_rank = true)
+BAD(placement, .placement = "spread:core")
+BAD(placement_word, .ranks = "2", .placement = "spread:core spread:socket")
+
+YP_FIXTURE(bad, judged, .each_rank = true, .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 1)))
+{
+    yp_provide(t, 1);
+}
+
+YP_FIXTURE(bad, timed, .each_rank = true, .timeout = 1)
+{
+    yp_provide(t, 1);
+}
+
+YP_FIXTURE(bad, own, .each_rank = true)
+{
+    yp_provide(t, 1);
+}
+
+YP_FIXTURE(bad, nested, .fixtures = "own")
+{
+    yp_provide(t, 1);
+}
+
 YP_COMMAND(bad, command, .command = "true", .fixtures = "numbers[n=1]");
 
 YP_RELATION(bad, relation, .fixtures = "numbers[n=1]",

@@ -260,8 +260,9 @@ YP_TEST(good, measures, .ranks = "1 2")
             usleep(is(t, 1) ? 10000 : 100);
 }
 
-/* Each rank has two requests, and the last of them a third. */
-YP_TEST(good, refused_sound, .ranks = "3")
+/* Each rank has two requests, and the last of them a third. Those of the fixture are not refused.
+ */
+YP_TEST(good, refused_sound, .ranks = "3", .fixtures = "part[count=600]")
 {
     yp_alloc(t, 4096);
     yp_barrier(t);
@@ -318,5 +319,76 @@ YP_TEST(good, placed_in_one, .ranks = "2", .placement = "together:numa")
 
 YP_TEST(good, placed_nodes, .ranks = "2", .placement = "spread:node")
 {
+    yp_barrier(t);
+}
+
+/* A part of some numbers in each rank, by a seed of its own. */
+YP_FIXTURE(data, part, .each_rank = true, .axes = YP_AXES(yp_axis_int("count", 600, 1200)))
+{
+    size_t n = (size_t)(yp_int(t, "count") / yp_ranks(t));
+    uint64_t *x = yp_provide(t, n * sizeof *x);
+    yp_alloc(t, 1 << 20);
+    for (size_t i = 0; i < n; i++)
+        x[i] = yp_seed(t) + i * (uint64_t)(yp_rank(t) + 1);
+    yp_barrier(t);
+}
+
+YP_TEST(good, fixture_of_each, .ranks = "1 2 3", .fixtures = "part[count=600] part[count=1200]",
+        .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 4096)))
+{
+    size_t few = 0;
+    size_t many = 0;
+    const uint64_t *x = yp_fixture(t, "part[count=600]", &few);
+    const uint64_t *y = yp_fixture(t, "part[count=1200]", &many);
+    yp_expect(t, few == 600 / (size_t)yp_ranks(t) * sizeof *x && many == 2 * few, "%zu bytes", few);
+    yp_expect(t, x[0] == yp_rank_seed(t) && y[0] == x[0], "its seed is %llu",
+              (unsigned long long)x[0]);
+    yp_expect(t, x[10] == x[0] + 10 * (uint64_t)(yp_rank(t) + 1), "x[10]");
+    yp_alloc(t, 4096);
+    yp_barrier(t);
+}
+
+YP_FIXTURE(data, whole)
+{
+    *(int *)yp_provide(t, sizeof(int)) = 7;
+}
+
+YP_TEST(good, fixture_of_run, .ranks = "2", .fixtures = "whole")
+{
+    yp_expect(t, *(const int *)yp_fixture(t, "whole", NULL) == 7, "it is another");
+}
+
+YP_FIXTURE(data, wrong, .each_rank = true)
+{
+    yp_provide(t, 8);
+    yp_require(t, !is(t, 1), "this one is wrong");
+}
+
+YP_TEST(bad, fixture_fails, .ranks = "3", .fixtures = "wrong")
+{
+    yp_barrier(t);
+}
+
+YP_FIXTURE(data, careless, .each_rank = true)
+{
+    yp_provide(t, 8);
+    if (is(t, 1) && yp_device_alloc(yp_device(t), 64) == NULL)
+        yp_fail(t, "no memory");
+}
+
+YP_TEST(bad, fixture_leaks, .ranks = "2", .fixtures = "careless")
+{
+    yp_barrier(t);
+}
+
+YP_FIXTURE(data, small, .each_rank = true)
+{
+    yp_provide(t, 8);
+}
+
+YP_TEST(bad, fixture_is_written, .ranks = "2", .fixtures = "small")
+{
+    if (is(t, 1))
+        *(char *)(uintptr_t)yp_fixture(t, "small", NULL) = 1;
     yp_barrier(t);
 }
