@@ -2,18 +2,26 @@
 include_guard(GLOBAL)
 set(_YIELDPOINT_DISCOVER "${CMAKE_CURRENT_LIST_DIR}/yieldpointDiscover.cmake" CACHE INTERNAL "")
 
-# yieldpoint_add_suite(NAME SOURCE... [HEAP] [LIBRARIES LIBRARY...])
+# yieldpoint_add_suite(NAME SOURCE... [HEAP] [MPI] [LIBRARIES LIBRARY...])
 #
-# A test program of these sources, linked to Yieldpoint and to LIBRARIES. HEAP: its tests may declare .heap.
+# A test program of these sources, linked to Yieldpoint and to LIBRARIES. HEAP: its tests may declare .heap. MPI: the ranks
+# of its tests may use MPI.
 function(yieldpoint_add_suite name)
-  cmake_parse_arguments(PARSE_ARGV 1 suite "HEAP" "" "LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 suite "HEAP;MPI" "" "LIBRARIES")
   if(NOT suite_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "yieldpoint_add_suite(${name}): no source files")
+  endif()
+  if(suite_MPI AND NOT TARGET yieldpoint::mpi)
+    get_property(reason GLOBAL PROPERTY YIELDPOINT_NO_MPI)
+    message(FATAL_ERROR "yieldpoint_add_suite(${name}): MPI: ${reason}")
   endif()
   add_executable(${name} ${suite_UNPARSED_ARGUMENTS})
   set(yieldpoint yieldpoint::yieldpoint)
   if(suite_HEAP)
     set(yieldpoint yieldpoint::heap)
+  endif()
+  if(suite_MPI)
+    list(APPEND yieldpoint yieldpoint::mpi)
   endif()
   target_link_libraries(${name} PRIVATE ${yieldpoint} ${suite_LIBRARIES})
 endfunction()

@@ -18,6 +18,8 @@ from with_cmake import check_cmake  # noqa: E402
 
 # Its cases are all of a GPU; where there is none, they are skipped with a reason that says so.
 GPU = "cuda"
+# Its cases of several ranks are skipped where there is no launcher; one of its programs is built where there is MPI.
+RANKS = "ranks"
 
 
 def command(tap, name, *words, env=None):
@@ -33,7 +35,7 @@ def nvcc():
 
 def check_program(tap, example, program, source, history):
     # Its commands are found from where its yieldpoint.ini is.
-    done = run(program, "--speed=record", "--history", history, "-rs", cwd=source)
+    done = run(program, "--speed=record", "--history", history, "-rs", "-v", cwd=source)
     outcomes = {row["outcome"] for row in rows(history, "SELECT outcome FROM result")} \
         if os.path.exists(history) else set()
     name = os.path.basename(program)
@@ -42,6 +44,10 @@ def check_program(tap, example, program, source, history):
                   f"{example}: {name} is skipped where there is no device", done)
     else:
         tap.check(done.code == 0 and "passed" in outcomes, f"{example}: {name} passes", done)
+    if example == RANKS and shutil.which("mpirun") is None:
+        tap.skip(f"{example}: {name}, two ranks", "no mpirun")
+    elif example == RANKS:
+        tap.check("[ranks=2] PASSED" in done.out, f"{example}: {name}, two ranks pass", done)
 
 
 def check_git(tap, folder, program):
@@ -86,6 +92,9 @@ def main(build, examples):
             programs = [os.path.join(out, f) for f in os.listdir(out)
                         if not f.endswith(".so") and os.access(os.path.join(out, f), os.X_OK) and
                         os.path.isfile(os.path.join(out, f))]
+            if example == RANKS:
+                tap.equal("mpi" in map(os.path.basename, programs), stage.path("/yieldpoint-mpi.pc") is not None,
+                          f"{example}: a program of MPI where Yieldpoint has one")
             for program in programs:
                 check_program(tap, example, program, source, os.path.join(folder, example + ".db"))
         check_git(tap, os.path.join(folder, "repository"), os.path.join(folder, "examples", "first", "build", "saxpy"))

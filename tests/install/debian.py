@@ -20,7 +20,7 @@ EXAMPLES = "/usr/share/doc/yieldpoint/examples"
 PACKAGED = f"""set -e
 apt-get update -qq
 apt-get install -qq -y --no-install-recommends /with/*.deb gcc g++ libc6-dev meson pkg-config cmake make </dev/null >/dev/null
-for name in cookbook first; do
+for name in cookbook first ranks; do
     cp -r {EXAMPLES}/$name ~/$name
     cd ~/$name
     meson setup build >/dev/null
@@ -28,6 +28,9 @@ for name in cookbook first; do
 done
 cd ~/cookbook
 build/cookbook --speed=record first.c
+cd ~/ranks
+build/ranks -k parts -v --speed=record
+build/mpi -v
 cd ~/first
 yieldpoint history || true
 build/saxpy --speed=record
@@ -81,9 +84,10 @@ def check_packages(tap, root, folder):
     names = sorted(os.path.basename(f).split("_")[0] for f in glob.glob(os.path.join(folder, "*.deb")))
     tap.check(done.returncode == 0 and "\nE: " not in done.stdout, "ci/deb builds, and lintian has no error",
               done.stdout[-3000:] + done.stderr)
-    if tap.equal(names, ["libyieldpoint-dev", "yieldpoint", "yieldpoint-doc"], "three packages"):
+    if tap.equal(names, ["libyieldpoint-dev", "libyieldpoint-mpi-dev", "yieldpoint", "yieldpoint-doc"], "four packages"):
         out = in_empty(tap, root, folder, "packages", PACKAGED)
         if out is not None:
+            tap.check("ranks.c::parts[ranks=2] PASSED" in out and "mpi.c::all[ranks=2] PASSED" in out, "two ranks pass, with MPI and without", out)
             tap.check("saxpy.c::saxpy[mib=16]" in out and "0 tests failed" in out, "its history is listed; CTest passes", out)
 
 

@@ -17,6 +17,7 @@ from installed import Installed  # noqa: E402
 from private import check_private  # noqa: E402
 from program import listed, run  # noqa: E402
 from tap import Tap  # noqa: E402
+from with_mpi import check_mpi, check_passes, reason_without, source_of  # noqa: E402
 
 # Built without the optimisation that takes long to compile.
 QUICK = ["-Doptimization=0", "-Dcuda=disabled"]
@@ -185,14 +186,16 @@ add_subdirectory(tests)
 """
 
 
-def check_fetched(tap, folder):
+def check_fetched(tap, root, folder, no_mpi):
     """CMakeLists.txt of Yieldpoint's own, which calls meson."""
     if shutil.which("cmake") is None:
         tap.skip("FetchContent", "no cmake")
         return
     parent = Project(tap, os.path.join(folder, "fetching"))
     write(os.path.join(parent.source, "CMakeLists.txt"), FETCH)
-    write(os.path.join(parent.source, "tests", "CMakeLists.txt"), "yieldpoint_add_suite(suite own.c)\nyieldpoint_discover_tests(suite)\n")
+    write(os.path.join(parent.source, "tests", "CMakeLists.txt"), "yieldpoint_add_suite(suite own.c)\nyieldpoint_discover_tests(suite)\n"
+          + ("" if no_mpi else "yieldpoint_add_suite(sums sums.c MPI)\n"))
+    write(os.path.join(parent.source, "tests", "sums.c"), source_of(root))
     write(os.path.join(parent.source, "tests", "own.c"), TEST.format(name="own"))
     if parent.did("FetchContent: configures", "cmake", "-S", parent.source, "-B", parent.out,
                   "-DYIELDPOINT_MESON_OPTIONS=" + ";".join(QUICK)) and \
@@ -200,6 +203,10 @@ def check_fetched(tap, folder):
         done = subprocess.run(["ctest"], capture_output=True, text=True, cwd=parent.out)
         tap.check(done.returncode == 0 and "tests/own.c::own[word=b]" in done.stdout and "0 tests failed out of 2" in
                   done.stdout, "FetchContent: the project's tests pass", done.stdout)
+        if no_mpi:
+            tap.skip("FetchContent: MPI", no_mpi)
+        else:
+            check_passes(tap, "FetchContent", os.path.join(parent.out, "tests", "sums"))
 
 
 # -- as a subproject -----------------------------------------------------------------------------
@@ -208,6 +215,8 @@ PARENT = """project('parent', 'c', default_options: ['c_std=gnu17'])
 yieldpoint = dependency('yieldpoint', {words})
 suite = executable('suite', 'own.c', dependencies: yieldpoint, install: true)
 test('suite', suite, args: ['--tap', '--speed=record'], protocol: 'tap')
+"""
+SUMS = """executable('sums', 'sums.c', dependencies: dependency('yieldpoint-mpi'))
 """
 FORMS = ["fallback: ['yieldpoint', 'yieldpoint_dep']", "fallback: 'yieldpoint'", "allow_fallback: true"]
 FINDS = """project('finds', 'c', default_options: ['c_std=gnu17'])
@@ -233,7 +242,7 @@ def check_wrapped(tap, folder, wrap):
     parent.setup("wrap: the heap's library and the command are found", *SUBPROJECT, "-Dyieldpoint:command=true")
 
 
-def check_subproject(tap, root, folder):
+def check_subproject(tap, root, folder, no_mpi):
     parent = Project(tap, os.path.join(folder, "parent"))
     write(os.path.join(parent.source, "own.c"), TEST.format(name="own"))
     os.makedirs(os.path.join(parent.source, "subprojects"))
@@ -252,10 +261,15 @@ def check_subproject(tap, root, folder):
     wrap = wrap_of(root, source)
     tap.run("wrap", check_wrapped, tap, folder, wrap)
     write(os.path.join(parent.source, "subprojects", "yieldpoint.wrap"), wrap)
-    write(os.path.join(parent.source, "meson.build"), PARENT.format(words="required: true"))
+    write(os.path.join(parent.source, "meson.build"), PARENT.format(words="required: true") + ("" if no_mpi else SUMS))
+    write(os.path.join(parent.source, "sums.c"), source_of(root))
     if not parent.setup("a wrap file", *SUBPROJECT) or not parent.build("the parent, by a wrap file"):
         return
     parent.did("the parent's test passes", "meson", "test", "-C", parent.out)
+    if no_mpi:
+        tap.skip("a wrap file: MPI", no_mpi)
+    else:
+        check_passes(tap, "a wrap file", os.path.join(parent.out, "sums"))
 
     def installed(name):
         stage = os.path.join(folder, name)
@@ -282,11 +296,14 @@ def main(root, build):
             tap.run("shared", check_shared, tap, shared)
             tap.run("private, shared", check_private, tap, "shared", shared, root, folder)
             tap.run("libraries, shared", check_libraries, tap, "shared", shared, folder)
+            tap.run("MPI, shared", check_mpi, tap, "shared", shared, root, folder)
         static = Installed(build, os.path.join(folder, "static-stage"))
         tap.check(static.ok, "the build installs", static.done.stderr)
         tap.run("libraries, static", check_libraries, tap, "static", static, folder)
-        tap.run("FetchContent", check_fetched, tap, folder)
-        tap.run("subproject", check_subproject, tap, root, folder)
+        tap.run("MPI, static", check_mpi, tap, "static", static, root, folder)
+        no_mpi = reason_without(static)
+        tap.run("FetchContent", check_fetched, tap, root, folder, no_mpi)
+        tap.run("subproject", check_subproject, tap, root, folder, no_mpi)
     tap.done()
 
 

@@ -15,8 +15,9 @@ class Installed:
         self.files = sorted(os.path.join(top, name) for top, _, names in os.walk(folder) for name in names)
         self.pkgconfig = sorted({os.path.dirname(path) for path in self.files if path.endswith("/yieldpoint.pc")})
         self.libraries = [os.path.dirname(path) for path in self.pkgconfig]
-        for path in self.pkgconfig:
-            self._move(os.path.join(path, "yieldpoint.pc"))
+        for path in self.files:
+            if path.endswith(".pc"):
+                self._move(path)
         given = os.environ.get("PKG_CONFIG_PATH")
         self.environment = {**os.environ, "PKG_CONFIG_PATH": os.pathsep.join(
             self.pkgconfig + ([given] if given else [])), "LD_LIBRARY_PATH": os.pathsep.join(
