@@ -80,7 +80,8 @@ static void ready(void *arg, size_t first, size_t count)
     }
     if (s->under_way == YP_OK && s->begun > 0)
         s->under_way = ypk_progress(s->all);
-    s->times.hidden += ypi_now() - begun;
+    if (s->begun > 0)
+        s->times.hidden += ypi_now() - begun;
 }
 
 void ypi_train_overlap_round(struct train *train)

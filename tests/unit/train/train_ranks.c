@@ -245,6 +245,8 @@ static enum yp_status run(struct ypk_communicator *c, void *argument)
         status = train_run(train, job->steps);
     if (status != YP_OK && job->again)
         status = train_run(train, job->steps);
+    if (status == YP_OK && ypk_size(c) > 1 && ypk_end_exchange(c) != YP_INVALID)
+        status = yp_set_error(YP_INVALID, "an exchange is under way still");
     if (status == YP_OK && job->to != NULL)
         status = train_save(train, job->to);
     if (status != YP_OK)
