@@ -100,6 +100,7 @@ enum { BATCH = 4, BATCHES = 2, STEPS = 10 };
 struct curve {
     double loss[64];
     size_t steps;
+    struct train_exchange exchange; /* of all steps */
 };
 
 static bool keep_loss(void *arg, const struct train_event *event)
@@ -107,7 +108,29 @@ static bool keep_loss(void *arg, const struct train_event *event)
     struct curve *curve = arg;
     if (event->kind == TRAIN_STEP && curve->steps < sizeof curve->loss / sizeof *curve->loss)
         curve->loss[curve->steps++] = event->loss;
+    if (event->kind == TRAIN_STEP) {
+        curve->exchange.wait += event->exchange.wait;
+        curve->exchange.hidden += event->exchange.hidden;
+        curve->exchange.open += event->exchange.open;
+        curve->exchange.spread += event->exchange.spread;
+    }
     return true;
+}
+
+static struct train_config config_of(const struct lm_options *o, struct curve *curve)
+{
+    struct train_config config = train_defaults();
+    config.batch = BATCH;
+    config.accumulate = BATCHES;
+    config.epochs = UINT64_MAX;
+    config.validation = 0;
+    config.keep_best = false;
+    config.adamw.lr = 1e-4;
+    config.schedule = TRAIN_CONSTANT;
+    config.no_decay = lm_no_decay(&o->config);
+    config.watch = keep_loss;
+    config.watch_arg = curve;
+    return config;
 }
 
 /* Steps of two batches, one after the other or one a rank. */
@@ -117,19 +140,9 @@ YP_TEST(ranks, lm_step, .tags = "perf large slow", .ranks = "1 2", .timeout = 60
     struct lm_training training;
     struct curve curve = {.steps = 0};
     const struct lm_options o = reduced(t, BATCH);
-    struct train_config config = train_defaults();
+    struct train_config config = config_of(&o, &curve);
     const int threads = CORES / yp_ranks(t);
     omp_set_num_threads(threads);
-    config.batch = BATCH;
-    config.accumulate = BATCHES;
-    config.epochs = UINT64_MAX;
-    config.validation = 0;
-    config.keep_best = false;
-    config.adamw.lr = 1e-4;
-    config.schedule = TRAIN_CONSTANT;
-    config.no_decay = lm_no_decay(&o.config);
-    config.watch = keep_loss;
-    config.watch_arg = &curve;
     config.ranks.all = yp_ranks_communicator(t);
     lm_training_open(&training, t, &o, &config, (size_t)BATCH * BATCHES * 64, 1);
     yp_ok(t, train_run(training.train, 2));
@@ -145,3 +158,42 @@ YP_TEST(ranks, lm_step, .tags = "perf large slow", .ranks = "1 2", .timeout = 60
 
 YP_RELATION(ranks, lm_step_gain, .tags = "perf large slow",
             .relation = yp_ratio_over("perf/ranks.c::lm_step", "step", "ranks", "2", "1"));
+
+/* What gradients cost a step with overlap and without it, in milliseconds of a rank: time in which
+ * it does nothing but move them or wait for them (open), and time within the backward passes
+ * (hidden). The two take turns, so that both have the machine alike. */
+YP_TEST(ranks, lm_exchange, .tags = "perf large slow", .ranks = "2", .timeout = 600,
+        .axes = YP_AXES(yp_axis_string("precision", "fp32", "bf16")))
+{
+    enum { WITH, WITHOUT, BOTH };
+    struct lm_training training[BOTH];
+    struct curve curves[BOTH] = {{.steps = 0}};
+    const struct lm_options o = reduced(t, BATCH);
+    omp_set_num_threads(CORES / yp_ranks(t));
+    for (int i = 0; i < BOTH; i++) {
+        struct train_config config = config_of(&o, &curves[i]);
+        config.ranks.all = yp_ranks_communicator(t);
+        config.ranks.bucket = (size_t)4 << 20;
+        config.ranks.no_overlap = i == WITHOUT;
+        lm_training_open(&training[i], t, &o, &config, (size_t)BATCH * BATCHES * 64, 1);
+    }
+    for (int step = -2; step < STEPS; step++)
+        for (int i = 0; i < BOTH; i++) {
+            yp_ok(t, train_run(training[i].train, 1));
+            if (step < 0) /* first touches, connections */
+                curves[i].exchange = (struct train_exchange){.wait = 0};
+        }
+    const struct train_exchange *with = &curves[WITH].exchange;
+    const struct train_exchange *without = &curves[WITHOUT].exchange;
+    const double scale = 1e3 / STEPS;
+    yp_expect(t, curves[WITH].loss[STEPS] == curves[WITHOUT].loss[STEPS], "the losses differ");
+    yp_value(t, "open without overlap", scale * without->open);
+    yp_value(t, "open with overlap", scale * with->open);
+    yp_value(t, "hidden with overlap", scale * with->hidden);
+    yp_value(t, "wait for batches without overlap", scale * without->wait);
+    yp_value(t, "wait for batches with overlap", scale * with->wait);
+    yp_value(t, "spread of parameters", scale * (with->spread + without->spread) / 2);
+    yp_value(t, "share hidden", 1 - with->open / without->open);
+    for (int i = 0; i < BOTH; i++)
+        lm_training_close(&training[i]);
+}
