@@ -16,7 +16,8 @@ struct ypk_peer {
     int send_fd;    /* messages to that rank; -1: none yet */
     int receive_fd; /* messages from it */
     uint64_t sent, received;
-    uint64_t send_busy, receive_busy; /* in that look at what is under way */
+    uint64_t send_busy, receive_busy, answer_busy; /* in that look at what is under way */
+    enum ypk_reads { YPK_READS_NOT, YPK_MAY_READ, YPK_READS } reads; /* this rank's memory */
 };
 
 /* A message under way, in one direction. */
@@ -26,6 +27,8 @@ struct ypk_way {
     size_t bytes, moved;
     int rank; /* -1: there is none */
     int fd;
+    bool offered; /* of one that is sent: an offer, */
+    bool asked;   /* which has no answer */
 };
 
 /* An exchange under way. */
@@ -45,7 +48,7 @@ struct ypk_star {
     struct ypk_flight *flights;     /* exchanges under way, the oldest first */
     size_t flight_count, flight_room;
     uint64_t looks;         /* at them */
-    struct pollfd *waiting; /* (2 size): connections that were full or empty in the last look */
+    struct pollfd *waiting; /* (3 size): connections that were full or empty in the last look */
     size_t waiting_count;
 };
 

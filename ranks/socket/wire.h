@@ -17,6 +17,7 @@ enum ypk_frame_kind {
     YPK_FRAME_ERROR,    /* a text; the communicator is broken */
     YPK_FRAME_LEAVE,    /* the sender leaves */
     YPK_FRAME_MESSAGE,  /* of one rank to another */
+    YPK_FRAME_OFFER,    /* the same: its data is in the sender's memory, and may be read there */
 };
 
 struct ypk_frame {
@@ -24,8 +25,9 @@ struct ypk_frame {
     uint8_t frame, kind, type, op; /* of enum ypk_frame_kind and of the call */
     int32_t root;
     uint32_t unused;
-    uint64_t number; /* of the call */
-    uint64_t bytes;  /* that follow; of a call: the call's */
+    uint64_t number;  /* of the call */
+    uint64_t bytes;   /* that follow; of a call: the call's */
+    uint64_t address; /* of an offer; its `root` is the process */
 };
 
 /* A connection from which bytes are read in parts, as they come. */
