@@ -47,6 +47,10 @@ def check_faults(tap, launcher, program):
         tap.check("ranks: rank 1 sent no message of rank 0 of 3 within 0.5 s" in said or
                   "ranks: rank 0 of 3 did not arrive in barrier (call 2) within 0.5 s" in said,
                   f"a message that does not come has an end{where}", output)
+    said, output = run(launcher, 3, program, "under-way", "0.5")
+    tap.check("ranks: rank 1 took no message or rank 1 sent no message of rank 0 of 3 within 0.5 s" in said or
+              "ranks: rank 0 of 3 did not arrive in barrier (call 2) within 0.5 s" in said,
+              "an exchange under way that does not come has an end", output)
     said, output = run(launcher, 3, program, "late", "0.5")
     tap.check("ranks: rank 2 of 3 did not arrive in barrier (call 2) within 0.5 s" in said, "a late rank is named", output)
     said, output = run(launcher, 3, program, "late", "0.5", "3")

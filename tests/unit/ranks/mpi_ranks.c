@@ -73,6 +73,11 @@ static enum yp_status body(struct ypk_communicator *c, const char *mode)
         return rank == 0 ? ypk_send(c, data, 4, 1) : ypk_receive(c, data, 8, 0);
     if (strcmp(mode, "silence") == 0 && rank == 0)
         return ypk_receive(c, data, 8, 1);
+    if (strcmp(mode, "under-way") == 0 && rank == 0) {
+        YPK_TRY(ypk_begin_exchange(c, data, 8, 1, data + 8, 8, 1));
+        YPK_TRY(ypk_progress(c));
+        return ypk_end_exchange(c);
+    }
     if (strcmp(mode, "free") == 0)
         return ypk_free(c, data);
     return ypk_barrier(c);
