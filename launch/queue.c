@@ -185,6 +185,24 @@ bool ypi_queue_look(struct ypi_launch *l)
     return answered;
 }
 
+bool ypi_queue_holds(const struct ypi_shard *s)
+{
+    return s->phase == YPI_SHARD_WAITS && (strncmp(s->reason, "launch failed", 13) == 0 ||
+                                           strncmp(s->reason, "launch_failed", 13) == 0);
+}
+
+void ypi_queue_release(const struct ypi_launch *l, int shard, bool go_on)
+{
+    struct words w = {0};
+    char *text = NULL;
+    add(&w, ypi_strdup(go_on ? "scontrol" : "scancel"));
+    if (go_on)
+        add(&w, ypi_strdup("release"));
+    add(&w, ypi_format("%s_%d", l->job, shard));
+    (void)run(&w, NULL, &text);
+    free(text);
+}
+
 void ypi_queue_cancel(const struct ypi_launch *l)
 {
     struct words w = {0};

@@ -50,8 +50,10 @@ struct ypi_shard {
     enum ypi_shard_phase phase;
     char state[32], node[64], reason[64]; /* as the queue says them; "": not yet seen */
     int restarts;
-    int looks;  /* in a row that found it over, or not at all */
-    bool ended; /* the suite came to an end by itself, with `code` */
+    int releases;    /* of a job that Slurm held */
+    double released; /* when, by ypi_kernel_now() */
+    int looks;       /* in a row that found it over, or not at all */
+    bool ended;      /* the suite came to an end by itself, with `code` */
     int code;
     int missing; /* cases without a result */
 };
@@ -117,6 +119,10 @@ bool ypi_launch_attach(struct ypi_launch *l, struct ypi_launch_request *r);
 bool ypi_queue_submit(struct ypi_launch *l);
 /* Looks once where the shards are. False where the queue did not answer, *silent. */
 bool ypi_queue_look(struct ypi_launch *l);
+/* Whether Slurm holds it since a node failed to start it, as where its slurmstepd was killed. */
+bool ypi_queue_holds(const struct ypi_shard *s);
+/* Has it start again, or cancels it. */
+void ypi_queue_release(const struct ypi_launch *l, int shard, bool go_on);
 void ypi_queue_cancel(const struct ypi_launch *l);
 
 /* Waits until all shards are over, and tells stderr how far they are. Cancels them once *stop. */

@@ -9,7 +9,8 @@
 #define EVERY 30.0 /* seconds between two lines, where nobody sees one line change */
 #define SOON 60.0  /* so long the queue is asked each second, then more seldom */
 #define GIVE_UP 60.0
-enum { STEP_MS = 50 };
+#define RELEASED 5.0 /* the queue may show what was before */
+enum { STEP_MS = 50, RELEASES = 3 };
 
 struct watching {
     struct ypi_launch *l;
@@ -85,6 +86,23 @@ static bool all_over(const struct ypi_launch *l)
     return true;
 }
 
+/* Slurm holds a job that a node failed to start until somebody releases it. */
+static void release(struct watching *w, int shard)
+{
+    struct ypi_shard *s = &w->l->shards[shard];
+    const double now = ypi_kernel_now();
+    if (!ypi_queue_holds(s) || (s->releases > 0 && now < s->released + RELEASED))
+        return;
+    const bool go_on = s->releases < RELEASES;
+    end_line(w);
+    fprintf(stderr, "launch: shard %d of %d (job %s_%d) was not started by its node: %s\n",
+            shard + 1, w->l->count, w->l->job, shard,
+            go_on ? "it is started again" : "it is cancelled");
+    s->releases++;
+    s->released = now;
+    ypi_queue_release(w->l, shard, go_on);
+}
+
 static bool look(struct watching *w)
 {
     struct ypi_launch *l = w->l;
@@ -98,6 +116,8 @@ static bool look(struct watching *w)
     }
     w->silent = !answered;
     tell_restarts(w, before);
+    for (int i = 0; i < l->count && answered && !w->cancelled; i++)
+        release(w, i);
     return answered && all_over(l);
 }
 

@@ -50,7 +50,7 @@ def targets(started):
     return found
 
 
-def look(number, history, expected, whole, problems):
+def look(number, history, expected, whole, problems, runs):
     database = sqlite3.connect(history)
     check = database.execute("PRAGMA integrity_check").fetchone()[0]
     if check != "ok":
@@ -59,18 +59,21 @@ def look(number, history, expected, whole, problems):
     if database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'run'").fetchone()[0]:
         stored = collections.Counter(case for case, in database.execute(
             "SELECT case_id FROM result WHERE attempt = 0"))
+        runs |= {run_id for run_id, in database.execute("SELECT id FROM run")}
+        problems += [f"round {number}: {case}: {message}" for case, message in database.execute(
+            "SELECT case_id, message FROM failure JOIN result ON result.id = result_id WHERE cause = 'timeout'")]
     database.close()
     if [case for case, count in stored.items() if count > 1] or (whole and len(stored) != expected):
         problems.append(f"round {number}: stored are {dict(stored)}")
     return len(stored)
 
 
-def one_round(number, program, options, expected, source, problems, killed):
+def one_round(number, program, options, expected, source, problems, killed, runs):
     with tempfile.TemporaryDirectory() as folder:
         history = os.path.join(folder, "history.db")
         started = Started(program, "-q", "--speed=record", "--history", history, *CASES, *options)
         what = source.choice(("rank", "beside", "launcher", "case", "runner"))
-        time.sleep(source.uniform(0.0, 1.5))
+        time.sleep(source.uniform(0.0, 1.0))
         found = targets(started)[what]
         while not found and started.process.poll() is None:  # between two cases
             time.sleep(0.01)
@@ -88,7 +91,7 @@ def one_round(number, program, options, expected, source, problems, killed):
         if left:
             problems.append(f"round {number}: {what} killed, left are {left}")
             started.end()
-        results = look(number, history, expected, what != "runner" or not found, problems) \
+        results = look(number, history, expected, what != "runner" or not found, problems, runs) \
             if os.path.exists(history) else 0
         run(program, "--history", history, "-q", "-k", "sums and ranks=1")
         files = [name for name in os.listdir(folder) if name.startswith("run-")]
@@ -103,11 +106,11 @@ def main(build, rounds=200, seed=1, launcher="auto"):
     expected = len([line for line in run(program, "--co", "-q", *CASES).out.split("\n") if "::" in line])
     source = random.Random(int(seed))
     problems, killed, results = [], collections.Counter(), 0
-    before = set(os.listdir("/dev/shm"))
+    runs = set()
     began = time.monotonic()
     for number in range(int(rounds)):
-        results += one_round(number, program, options, expected, source, problems, killed)
-    left = [name for name in set(os.listdir("/dev/shm")) - before if name.startswith(("yieldpoint-", "vader"))]
+        results += one_round(number, program, options, expected, source, problems, killed, runs)
+    left = [name for name in os.listdir("/dev/shm") if any(run_id in name for run_id in runs)]
     if left:
         problems.append(f"in /dev/shm is left: {left}")
     print(f"{rounds} rounds in {time.monotonic() - began:.0f} s, seed {seed}: {results} results of {expected} a round; "

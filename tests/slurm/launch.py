@@ -136,6 +136,25 @@ def lost_node(tap, place):
     complete(tap, place, "a lost node")
 
 
+def held(tap, place):
+    """A node that cannot start a job has Slurm hold it until somebody releases it."""
+    folder, nodes = place.cluster.folder, place.cluster.nodes
+
+    def move(source, target):
+        for node in nodes:
+            os.rename(os.path.join(folder, f"{source}.{node}"), os.path.join(folder, f"{target}.{node}"))
+
+    move("spool", "away")
+    try:
+        place.start("--nodes=2", place.suite)
+        slurm.until(lambda: place.said().count("was not started by its node: it is started again") >= 2, 30, "both are held")
+    finally:
+        move("away", "spool")
+    done = place.end()
+    tap.check(done.code == FAILED and " 1 failed, 11 passed in " in done.out, "a job that a node cannot start: is started again", done)
+    complete(tap, place, "a job that a node cannot start")
+
+
 def interrupted(tap, place):
     place.hold(1, 2, 3, 4, 5, 6, 7, 8)
     place.start("--nodes=2", place.suite, "-k", "holds or fails")
@@ -300,7 +319,7 @@ def main(command, suite, page):
         tap.done()
     began = time.monotonic()
     with slurm.Cluster(nodes=2) as cluster:
-        for check in (array, requeued, relation_requeued, cancelled, drained, lost_node, interrupted, killed, outputs,
+        for check in (array, requeued, relation_requeued, cancelled, drained, lost_node, held, interrupted, killed, outputs,
                       outputs_of_lost, wrong, documented):
             with Place(cluster, command, suite) as place:
                 tap.run(check.__name__, check, tap, place, *([page] if check is documented else []))
