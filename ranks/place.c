@@ -3,20 +3,23 @@
 #include "base/text/text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The variables of a launcher; NULL: it has none for that. */
 struct launcher {
     const char *name;
     const char *rank, *size, *local_rank, *local_size, *node;
+    const char *local_sizes; /* of all nodes in their order: "2(x3),1" */
 };
 
 /* SLURM_NTASKS is the allocation's and is in a batch script, too, which is one process; the step's
  * number of tasks is in the processes of a step alone. */
 static const struct launcher launchers[] = {
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-     "OMPI_COMM_WORLD_LOCAL_SIZE", NULL},
-    {"hydra", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", NULL},
-    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", NULL, "SLURM_NODEID"},
+     "OMPI_COMM_WORLD_LOCAL_SIZE", NULL, NULL},
+    {"hydra", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", NULL, NULL},
+    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", NULL, "SLURM_NODEID",
+     "SLURM_STEP_TASKS_PER_NODE"},
 };
 
 /* -1 where it is not set. */
@@ -33,6 +36,24 @@ static enum yp_status number_of(const char *launcher, const char *name, long lon
                             launcher, name, text, most);
     *out = (int)value;
     return YP_OK;
+}
+
+/* That of a node in "2(x3),1"; -1: it does not say. */
+static int local_size_of(const char *sizes, int node)
+{
+    while (sizes != NULL && *sizes != '\0' && node >= 0) {
+        char *end = NULL;
+        const long size = strtol(sizes, &end, 10);
+        const long nodes = strncmp(end, "(x", 2) == 0 ? strtol(end + 2, NULL, 10) : 1;
+        if (end == sizes || size < 1 || size > YPK_RANKS_MAX || nodes < 1)
+            return -1;
+        if (node < nodes)
+            return (int)size;
+        node -= (int)nodes;
+        sizes = end + strcspn(end, ",");
+        sizes += *sizes == ',';
+    }
+    return -1;
 }
 
 static enum yp_status place_of(const struct launcher *from, struct ypk_place *out)
@@ -57,6 +78,8 @@ static enum yp_status place_of(const struct launcher *from, struct ypk_place *ou
                             "from 0 to the number of ranks less one",
                             from->name, from->rank, out->rank < 0 ? "" : getenv(from->rank),
                             from->size, out->size < 0 ? "" : getenv(from->size));
+    if (from->local_sizes != NULL)
+        out->local_size = local_size_of(getenv(from->local_sizes), out->node);
     if (out->local_size == out->size || out->size == 1)
         out->node = 0;
     return ypk_place_check(out);

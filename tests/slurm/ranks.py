@@ -41,6 +41,12 @@ def several_nodes(tap, place):
     tap.equal({name: found.get(f"meets[ranks={name}]") for name in "234"},
               {"2": "rank 0 on n1, rank 1 on n2", "3": "ranks 0, 1 on n1, rank 2 on n2", "4": "ranks 0, 1 on n1, ranks 2, 3 on n2"},
               "the ranks are on all nodes of the job, and results name them")
+    of = [row["value"] for row in rows(place.history, "SELECT value.value FROM value JOIN result ON result.id = result_id WHERE "
+                                       "case_id = 'ranked.c::meets[ranks=4]' AND name LIKE 'processor of rank %' ORDER BY name")]
+    if len(os.sched_getaffinity(0)) > 1:
+        tap.check(len(of) == 4 and of[0] != of[1] and of[:2] == of[2:], "the ranks of a node have processors of their own", of)
+    else:
+        tap.skip("the ranks of a node have processors of their own", "there is one")
 
 
 def packed(tap, place):

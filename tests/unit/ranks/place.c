@@ -18,6 +18,7 @@ static const char *const variables[] = {"OMPI_COMM_WORLD_RANK",
                                         "SLURM_STEP_NUM_TASKS",
                                         "SLURM_LOCALID",
                                         "SLURM_NODEID",
+                                        "SLURM_STEP_TASKS_PER_NODE",
                                         "SLURM_NTASKS"};
 
 /* "A=1 B=2": these and none of the others. */
@@ -59,6 +60,18 @@ Test(place, is_of_the_launcher)
         {"SLURM_PROCID=5 SLURM_STEP_NUM_TASKS=8 SLURM_LOCALID=1 SLURM_NODEID=2",
          "Slurm",
          {.rank = 5, .size = 8, .local_rank = 1, .local_size = -1, .node = 2}},
+        {"SLURM_PROCID=5 SLURM_STEP_NUM_TASKS=8 SLURM_LOCALID=1 SLURM_NODEID=2 "
+         "SLURM_STEP_TASKS_PER_NODE=2(x3),1(x2)",
+         "Slurm",
+         {.rank = 5, .size = 8, .local_rank = 1, .local_size = 2, .node = 2}},
+        {"SLURM_PROCID=7 SLURM_STEP_NUM_TASKS=8 SLURM_LOCALID=0 SLURM_NODEID=4 "
+         "SLURM_STEP_TASKS_PER_NODE=2(x3),1(x2)",
+         "Slurm",
+         {.rank = 7, .size = 8, .local_rank = 0, .local_size = 1, .node = 4}},
+        {"SLURM_PROCID=7 SLURM_STEP_NUM_TASKS=8 SLURM_LOCALID=0 SLURM_NODEID=4 "
+         "SLURM_STEP_TASKS_PER_NODE=2(x3),",
+         "Slurm",
+         {.rank = 7, .size = 8, .local_rank = 0, .local_size = -1, .node = 4}},
         /* a batch script */
         {"SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_LOCALID=0", NULL, {.size = 1, .local_size = 1}},
         /* mpirun inside a step */
