@@ -1,7 +1,7 @@
 /* The rows that the shards wrote as CSV, those of results that count, behind the rows of a file. */
 #include "base/system/file.h"
 #include "base/text/text.h"
-#include "launch/outputs.h"
+#include "launch/outputs/outputs.h"
 
 #include <errno.h>
 #include <fcntl.h>

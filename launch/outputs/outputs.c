@@ -1,4 +1,4 @@
-#include "launch/outputs.h"
+#include "launch/outputs/outputs.h"
 
 #include "base/system/file.h"
 #include "base/text/output.h"

@@ -2,7 +2,7 @@
 #include "base/system/clock.h"
 #include "base/text/text.h"
 #include "base/text/xml.h"
-#include "launch/outputs.h"
+#include "launch/outputs/outputs.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "base/system/clock.h"
 #include "base/text/output.h"
 #include "base/text/text.h"
-#include "launch/outputs.h"
+#include "launch/outputs/outputs.h"
 
 #include <math.h>
 #include <stdlib.h>

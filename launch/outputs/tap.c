@@ -1,6 +1,6 @@
 /* TAP 13 of a launch, once it is over. */
 #include "base/text/text.h"
-#include "launch/outputs.h"
+#include "launch/outputs/outputs.h"
 
 #include <stdlib.h>
 
