@@ -2,6 +2,7 @@
 
 #include "base/system/file.h"
 #include "base/text/text.h"
+#include "harness/vocabulary/placement.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +67,11 @@ int ypi_pack_nodes(const struct ypi_options *o)
 
 bool ypi_is_packed(const struct yp_case *c, const struct ypi_options *o)
 {
-    return ypi_ranks(c) > 1 && ypi_pack_nodes(o) > 1 &&
+    struct ypi_placement wanted;
+    if (ypi_ranks(c) < 2 || ypi_pack_nodes(o) < 2)
+        return false;
+    free(ypi_placement_read(c->test->placement, &wanted)); /* it was right at collection */
+    return !wanted.spread[YPI_UNIT_NODE] &&
            ypi_ranks(c) <= fewest_processors(getenv("SLURM_JOB_CPUS_PER_NODE"));
 }
 

@@ -13,7 +13,7 @@ const char *ypi_launcher(const struct ypi_options *o, const char **reason);
  * an allocation of Slurm, as many as it has nodes; else 1. */
 int ypi_pack_nodes(const struct ypi_options *o);
 /* Whether this case is one of them: it has several ranks, and not more than the smallest node of
- * the allocation has processors. */
+ * the allocation has processors, and its placement does not ask for several nodes. */
 bool ypi_is_packed(const struct yp_case *c, const struct ypi_options *o);
 
 /* Why a case of several ranks cannot run here, or with these options: a static text. NULL: it can,

@@ -197,7 +197,7 @@ static void fill_words(const char *words[WORDS_MAX], const struct ypi_job *job, 
             words[used++] = "--nodes=1";
         }
     }
-    if (job->pack_nodes > 1 && !wanted.spread[YPI_UNIT_NODE]) {
+    if (job->pack_nodes > 1) {
         snprintf(node, 32, "--relative=%d", take_node(job));
         words[used++] = "--nodes=1";
         words[used++] = node;

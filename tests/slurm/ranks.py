@@ -33,8 +33,8 @@ def several_nodes(tap, place):
     tap.check(done.code == USAGE and "--nodes-per-job 2: more than the 1 of --nodes" in done.err,
               "more nodes for a job than for all", done)
     done = place.launch("--nodes-per-job", "2", place.suite, "-k", "not at_once and not naps")
-    tap.check(done.code == FAILED and "5 cases in 1 shard, on 2 nodes at once, 2 for each" in done.err and
-              " 1 failed, 4 passed in " in done.out, "a job of two nodes runs cases of several ranks", done)
+    tap.check(done.code == FAILED and "6 cases in 1 shard, on 2 nodes at once, 2 for each" in done.err and
+              " 1 failed, 5 passed in " in done.out, "a job of two nodes runs cases of several ranks", done)
     tap.check(re.search(r"^FAILED ranked\.c::crashes\[ranks=2\] - rank 1: crashed in the body: SIGABRT", done.out, re.M),
               "a rank of another node is named", done)
     found = notes(place)
@@ -51,8 +51,8 @@ def several_nodes(tap, place):
 
 def packed(tap, place):
     """Cases of two ranks fit a node of two processors, one of three does not: two at a time, a node each, and one alone."""
-    done = place.launch("--nodes-per-job=2", place.suite, "-k", "at_once or crashes or naps or meets and not ranks=4", "--pack")
-    tap.check(done.code == FAILED and re.search(r" (2 failed, 4 passed|1 failed, 4 passed, 1 noisy) in ", done.out) and
+    done = place.launch("--nodes-per-job=2", place.suite, "-k", "at_once or crashes or naps or spread or meets and not ranks=4", "--pack")
+    tap.check(done.code == FAILED and re.search(r" (2 failed, 5 passed|1 failed, 5 passed, 1 noisy) in ", done.out) and
               "crashes[ranks=2] - rank 1: crashed" in done.out,
               "two cases that wait for each other pass, so they ran at the same time", done)
     found = notes(place)
@@ -60,6 +60,7 @@ def packed(tap, place):
     tap.equal(where, {"ranks 0, 1 on n1", "ranks 0, 1 on n2"}, "each on a node of its own")
     tap.check(found.get("meets[ranks=2]") in where and found.get("meets[ranks=3]") == "ranks 0, 1 on n1, rank 2 on n2",
               "a case that fits no node has all of them", found)
+    tap.equal(found.get("spread[ranks=2]"), "rank 0 on n1, rank 1 on n2", "so has one that asks for several nodes")
     attempts = [row["attempt"] for row in
                 rows(place.history, "SELECT attempt FROM result WHERE case_id = 'ranked.c::naps[ranks=2]' ORDER BY attempt")]
     tap.equal(attempts, [0, 1, 2, 3], "speed is judged: a failure is confirmed by fresh processes")

@@ -53,6 +53,12 @@ YP_TEST(ranked, at_once, .ranks = "2", .timeout = 30, .axes = YP_AXES(yp_axis_in
     yp_value(t, "rank", yp_rank(t));
 }
 
+/* Not on one node, whatever room that has. */
+YP_TEST(ranked, spread, .ranks = "2", .placement = "spread:node")
+{
+    yp_barrier(t);
+}
+
 YP_TEST(ranked, naps, .ranks = "2", .budgets = YP_BUDGETS(yp_max_latency("nap", 1e-4)))
 {
     yp_measure (t, "nap", .max_seconds = 0.1)
