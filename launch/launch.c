@@ -127,6 +127,16 @@ static void clear(struct ypi_launch *l)
         close(l->lock);
 }
 
+/* Over NFS a file that is open keeps its folder. */
+static void remove_folder(struct ypi_launch *l)
+{
+    if (l->lock >= 0)
+        close(l->lock);
+    l->lock = -1;
+    if (l->folder != NULL)
+        ypi_remove_tree(l->folder);
+}
+
 /* From the jobs, wherever they are, to the end of the command. */
 static int conclude(struct ypi_launch *l)
 {
@@ -138,7 +148,7 @@ static int conclude(struct ypi_launch *l)
         (void)dup2(STDERR_FILENO, STDOUT_FILENO);
     int code = ypi_launch_summary(l, &outcome);
     if (code <= YPI_LAUNCH_FAILED && !l->r->keep)
-        ypi_remove_tree(l->folder);
+        remove_folder(l);
     else
         fprintf(stderr, "yieldpoint: the shards' outputs and histories stay in %s\n", l->folder);
     ypi_launch_outcome_clear(&outcome);
@@ -154,8 +164,7 @@ static int launch(struct ypi_launch *l)
     if (!ypi_launch_divide(l, &code))
         return code;
     if (!ypi_launch_prepare(l) || !ypi_launch_note(l) || !ypi_queue_submit(l)) {
-        if (l->folder != NULL)
-            ypi_remove_tree(l->folder);
+        remove_folder(l);
         return YPI_LAUNCH_LOST;
     }
     ypi_launch_note_job(l);
