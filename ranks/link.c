@@ -136,7 +136,7 @@ static enum yp_status share(struct ypk_link *l)
     enum yp_status status = agree(l, &fine);
     if (status == YP_OK && fine)
         status = ypk_all_gather(l->c, &own, sizeof own, all);
-    if (status == YP_OK && fine) {
+    if (status == YP_OK && fine && all != NULL) {
         l->before = map_of(&all[(rank + ranks - 1) % ranks], l->size);
         l->behind = ranks > 2 ? map_of(&all[(rank + 1) % ranks], l->size) : l->before;
         fine = l->before != NULL && l->behind != NULL;

@@ -127,11 +127,16 @@ static void print_counters(const cJSON *m)
 
 /* -- what bounds it ------------------------------------------------------------------------ */
 
+/* Of a small exchange among ranks, which is told as a time. */
+static bool is_latency(const cJSON *bound)
+{
+    return strcmp(ypi_text_of(bound, "level"), "latency") == 0;
+}
+
 /* Among ranks: a level of its own, not of memory. */
 static bool is_exchange(const cJSON *bound)
 {
-    const char *level = ypi_text_of(bound, "level");
-    return strcmp(level, "bus") == 0 || strcmp(level, "latency") == 0;
+    return is_latency(bound) || strcmp(ypi_text_of(bound, "level"), "bus") == 0;
 }
 
 /* "copy from memory", "fp32 arithmetic", "all-reduce latency". */
@@ -150,7 +155,7 @@ static void name_ceiling(char out[64], const cJSON *bound)
 static const char *ceiling_rate(const cJSON *bound, const char *member)
 {
     bool whole = strncmp(ypi_text_of(bound, "ceiling"), "int", 3) == 0;
-    if (strcmp(ypi_text_of(bound, "level"), "latency") == 0)
+    if (is_latency(bound))
         return ypi_seconds(ypi_real(bound, "work") / ypi_real(bound, member));
     const char *unit = *ypi_text_of(bound, "level") ? "B" : whole ? "operations" : "FLOP";
     return ypi_rate(ypi_real(bound, member), unit);
@@ -178,8 +183,11 @@ void ypi_ceiling_text(char out[256], const cJSON *bound)
         snprintf(out, 256, "%s: not probed", name);
         return;
     }
+    /* The highest rate is the shortest time. */
+    const char *least = is_latency(bound) ? "high" : "low";
+    const char *most = is_latency(bound) ? "low" : "high";
     snprintf(out, 256, "%s: %.40s, from %.40s to %.40s in %.0f probe%s%s", name,
-             ceiling_rate(bound, "rate"), ceiling_rate(bound, "low"), ceiling_rate(bound, "high"),
+             ceiling_rate(bound, "rate"), ceiling_rate(bound, least), ceiling_rate(bound, most),
              probes, probes > 1 ? "s" : "", on);
 }
 

@@ -412,6 +412,42 @@ Test(reports, show_tells_the_place_in_the_roofline)
     expect_output("  passed   b.c::rich  fit 133.3 k pixels/s, 1.2 of int8\n");
 }
 
+/* An exchange among ranks: a rate, or the time of a small one. */
+Test(reports, show_tells_what_ranks_exchange)
+{
+    struct ypi_measured m = rich_measured();
+    m.bound = YPI_BOUND_MORE;
+    m.bounds[0] = m.bounds[1] = (struct ypi_ceiling){.ceiling = YP_NO_CEILING};
+    m.bounds[YPI_BOUND_MORE] = (struct ypi_ceiling){.ceiling = YP_ALL_REDUCE,
+                                                    .level = "latency",
+                                                    .threads = 4,
+                                                    .probes = 2,
+                                                    .work = 12,
+                                                    .footprint = 8,
+                                                    .rate = 12e6,
+                                                    .low = 6e6,
+                                                    .high = 24e6};
+    m.bounds[YPI_BOUND_MORE + 1] = (struct ypi_ceiling){.ceiling = YP_POINT_TO_POINT,
+                                                        .level = "bus",
+                                                        .threads = 4,
+                                                        .probes = 1,
+                                                        .work = 1e3,
+                                                        .footprint = 1e3,
+                                                        .rate = 1e10,
+                                                        .low = 1e10,
+                                                        .high = 1e10};
+    m.share_estimate = (struct ypi_estimate){.median = 0.25, .low = 0.25, .high = 0.25};
+    add_rich(&m);
+    cr_expect_eq(report("show b.c::rich"), YPI_COMMAND_OK, "%s", errors);
+    expect_output(
+        "    bound by all-reduce latency among 4 ranks: 0.25 of 1 us; point to point bus "
+        "would allow 10 times more\n"
+        "    ceiling of all-reduce latency: 1 us, from 500 ns to 2 us in 2 probes among 4 "
+        "ranks\n"
+        "    ceiling of point to point bus: 10 GB/s, from 10 GB/s to 10 GB/s in 1 probe "
+        "among 4 ranks\n");
+}
+
 Test(reports, show_tells_what_bounds_each_step)
 {
     struct ypi_measured m = rich_measured();
