@@ -394,6 +394,9 @@ def check_refused(tap, program):
 
 def check_mpi(tap, program):
     cases, values, _, _ = stored(program)
+    exchanges = {name: case["outcome"] for name, case in cases.items() if name.startswith("mpi_exchanges")}
+    tap.equal(exchanges, {f"mpi_exchanges[bytes={n}-ranks=2]": "passed" for n in (8, 65536, 1 << 20)},
+              "what MPI itself exchanges has a ceiling")
     sums = [v["value"] for n in (1, 2, 3) for v in values
             if v["case_id"] == f"ranks_mpi.c::mpi_sums[ranks={n}]" and v["name"] == "sum"]
     tap.equal(sums, [1, 3, 6], "a body has the communicator of its ranks")

@@ -394,6 +394,17 @@ Test(roofline, a_far_exchange_is_probed_all_the_same)
     cr_expect_float_eq(share, 4.02 / 8, 1e-12, "compute, then exchange: %g", share);
 }
 
+/* Of a billion bytes one run takes a second. */
+Test(roofline, a_large_exchange_is_probed_by_two_runs)
+{
+    link_runs = 0;
+    struct ypi_roofline *r = WITH(.bounds = YP_WORK(yp_exchange(YP_ALL_REDUCE, 1e9)));
+    share = share_of(r, 2);
+    close_all(r);
+    cr_expect_float_eq(share, 0.5, 1e-12);
+    cr_expect_eq(link_runs, 2 * 2);
+}
+
 Test(roofline, one_rank_exchanges_nothing)
 {
     ranks = 1;

@@ -16,6 +16,29 @@ YP_TEST(good, mpi_sums, .ranks = "1 2 3")
     yp_barrier(t);
 }
 
+struct floats {
+    float *data;
+    int count;
+};
+
+/* As a step of training does it before each sum. */
+static void write_floats(void *arg)
+{
+    const struct floats *f = arg;
+    for (int i = 0; i < f->count; i++)
+        f->data[i] = 1;
+}
+
+YP_TEST(good, mpi_exchanges, .ranks = "2", .axes = YP_AXES(yp_axis_int("bytes", 8, 65536, 1 << 20)))
+{
+    const size_t bytes = (size_t)yp_int(t, "bytes");
+    struct floats f = {yp_alloc(t, bytes), (int)(bytes / sizeof(float))};
+    yp_measure (t, "sum", .bounds = YP_WORK(yp_exchange(YP_ALL_REDUCE, bytes)), .threads = 1,
+                .reset = write_floats, .arg = &f, .max_seconds = 0.2)
+        MPI_Allreduce(MPI_IN_PLACE, f.data, f.count, MPI_FLOAT, MPI_SUM, yp_mpi_communicator(t));
+    yp_expect(t, f.data[0] == 2, "%g", (double)f.data[0]);
+}
+
 /* Each in a barrier of MPI itself, of which nobody knows but the stack. */
 YP_TEST(bad, mpi_leaves, .ranks = "3")
 {
