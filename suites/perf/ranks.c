@@ -9,7 +9,7 @@
 enum { CORES = 2, TILE_PIXELS = 4096 };
 
 /* The detector's statistics of a part of scale "large", generated tile by tile. */
-YP_TEST(ranks, rx_fit, .tags = "perf large slow", .ranks = "1 2", .timeout = 600)
+YP_TEST(ranks, rx_fit, .tags = "perf large slow ranks", .ranks = "1 2", .timeout = 600)
 {
     struct scale s = {.cubes = 64, .height = 256, .width = 256, .channels = 100};
     struct scale mine = s;
@@ -32,7 +32,7 @@ YP_TEST(ranks, rx_fit, .tags = "perf large slow", .ranks = "1 2", .timeout = 600
     scene_tiles_close(&tiles);
 }
 
-YP_RELATION(ranks, rx_fit_gain, .tags = "perf large slow",
+YP_RELATION(ranks, rx_fit_gain, .tags = "perf large slow ranks",
             .relation = yp_ratio_over("perf/ranks.c::rx_fit", "fit", "ranks", "2", "1"));
 
 /* One thread a rank; the ranks share the cubes. */
@@ -53,25 +53,25 @@ static void fit_cubes(struct yp_case *t, size_t cubes)
     scene_tiles_close(&tiles);
 }
 
-YP_TEST(ranks, rx_fit_shared, .tags = "perf slow", .ranks = "1 2 4", .timeout = 600)
+YP_TEST(ranks, rx_fit_shared, .tags = "perf large slow ranks", .ranks = "1 2 4", .timeout = 600)
 {
     fit_cubes(t, 16);
 }
 
-YP_RELATION(ranks, rx_fit_strong, .tags = "perf slow",
+YP_RELATION(ranks, rx_fit_strong, .tags = "perf large slow ranks",
             .relation = yp_strong_scaling("perf/ranks.c::rx_fit_shared", "fit", "ranks"));
 
 /* As many cubes for each rank. */
-YP_TEST(ranks, rx_fit_grown, .tags = "perf slow", .ranks = "1 2 4", .timeout = 600)
+YP_TEST(ranks, rx_fit_grown, .tags = "perf large slow ranks", .ranks = "1 2 4", .timeout = 600)
 {
     fit_cubes(t, 8 * (size_t)yp_ranks(t));
 }
 
-YP_RELATION(ranks, rx_fit_weak, .tags = "perf slow",
+YP_RELATION(ranks, rx_fit_weak, .tags = "perf large slow ranks",
             .relation = yp_weak_scaling("perf/ranks.c::rx_fit_grown", "fit", "ranks"));
 
 /* Sums of floats in the communicator's own memory: from a latency to what no cache holds. */
-YP_TEST(ranks, all_reduce, .tags = "perf", .ranks = "2 4",
+YP_TEST(ranks, all_reduce, .tags = "perf large slow ranks", .ranks = "2 4",
         .axes = YP_AXES(yp_axis_int("bytes", 8, 65536, 16 << 20)))
 {
     struct ypk_communicator *all = yp_ranks_communicator(t);
@@ -134,7 +134,7 @@ static struct train_config config_of(const struct lm_options *o, struct curve *c
 }
 
 /* Steps of two batches, one after the other or one a rank. */
-YP_TEST(ranks, lm_step, .tags = "perf large slow", .ranks = "1 2", .timeout = 600,
+YP_TEST(ranks, lm_step, .tags = "perf large slow ranks", .ranks = "1 2", .timeout = 600,
         .axes = YP_AXES(yp_axis_string("precision", "fp32", "bf16")))
 {
     struct lm_training training;
@@ -156,7 +156,7 @@ YP_TEST(ranks, lm_step, .tags = "perf large slow", .ranks = "1 2", .timeout = 60
     lm_training_close(&training);
 }
 
-YP_RELATION(ranks, lm_step_gain, .tags = "perf large slow",
+YP_RELATION(ranks, lm_step_gain, .tags = "perf large slow ranks",
             .relation = yp_ratio_over("perf/ranks.c::lm_step", "step", "ranks", "2", "1"));
 
 /* What gradients cost a step with overlap and without it, in milliseconds of a rank: time in which
