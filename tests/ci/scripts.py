@@ -299,6 +299,16 @@ class Gpu(Scratch):
         self.gpu("--steps", "xl", PYTHONPATH=site, CUDA_HOME=toolkit, CUDA_PATH=toolkit)
         self.assertIn("CUPTI: that of the toolkit", standin.read(os.path.join(self.out, "environment.txt")))
 
+    def test_nccl_of_a_python_package_is_found(self):
+        site = os.path.join(self.directory, "site")
+        standin.write(site + "/nvidia/nccl/lib/libnccl.so.2", "")
+        standin.write(self.directory + "/tools/ldconfig", "#!/bin/sh\n", executable=True)
+        for given, wanted in (("", site + "/nvidia/nccl/lib/libnccl.so.2"), ("/mine/libnccl.so", "/mine/libnccl.so")):
+            self.gpu("--steps", "xl", PYTHONPATH=site, CUDA_HOME=self.directory, CUDA_PATH=self.directory,
+                     YIELDPOINT_NCCL=given, PATH=f"{self.directory}/tools:{os.environ['PATH']}",
+                     again=os.path.exists(os.path.join(self.directory, "project")))
+            self.assertIn(f"NCCL: {wanted}\n", standin.read(os.path.join(self.out, "environment.txt")))
+
     def test_neither_toolkit_nor_driver(self):
         code, output, lines = self.gpu("--steps", "xl", CUDA_HOME=self.directory, CUDA_PATH=self.directory,
                                        PATH=f"{self.directory}:/usr/bin:/bin")

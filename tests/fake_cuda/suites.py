@@ -6,6 +6,7 @@ code on the CPU: they come to the same as on the CPU. And `yieldpoint refiner` t
 
 import csv
 import os
+import shutil
 import sys
 import tempfile
 
@@ -17,7 +18,7 @@ from tap import Tap  # noqa: E402
 HOW = ("--speed=off", "--no-fork")
 # What grows with the image takes too long so, as do 200 channels and the training of an autoencoder and of the whole
 # language model, whose steps the cases trains_as_the_cpu hold to the CPU's. The growth is of times.
-WHICH = ("-m", "stress and small and gpu and not slow",
+WHICH = ("-m", "stress and small and gpu and not slow and not ranks",
          "-k", "not spatial and not rx_autoencoder and not (score_error and channels=200) and not channels_growth",
          "--deselect", "stress/lm.c::train[")
 LEAST = 400
@@ -34,6 +35,18 @@ def refiner(tap, command, folder, env):
     with open(table) as file:
         got = [(row["mode"], row["batch_size"], row["device"], row["error"]) for row in csv.DictReader(file)]
     tap.equal(got, [(mode, batch, "cuda", "") for mode in ("inference", "train") for batch in "13"], "and rows of it")
+
+
+def ranks(tap, program, folder, env):
+    if not shutil.which("mpirun"):
+        tap.skip("cases of several ranks run", "no mpirun in PATH (Debian packages openmpi-bin, mpich)")
+        return
+    history = os.path.join(folder, "ranks.db")
+    done = run(program, "--history", history, "--speed=off", "-m", "stress and small and gpu and ranks",
+               env={**env, "CUDA_VISIBLE_DEVICES": "0,1,2,3"}, timeout=300)
+    found = {key: value["outcome"] for key, value in results(history).items()}
+    tap.check(done.code == 0 and len(found) >= 8 and set(found.values()) == {"passed"},
+              "so do those of several ranks, each with a device of its own, by a made-up NCCL", (found, done))
 
 
 def main(program, command, *plugins):
@@ -55,7 +68,7 @@ def main(program, command, *plugins):
                                "allocations > 0 AND allocations = frees")
         tap.check(len(memory) >= LEAST - 1, "with the device's memory, all given back", memory)
         done = run(program, "--history", os.path.join(folder, "separate.db"), *HOW,
-                   "-m", "stress and small and gpu and not slow", "-k", SEPARATE,
+                   "-m", "stress and small and gpu and not slow and not ranks", "-k", SEPARATE,
                    env={**env, "YIELDPOINT_SEPARATE_ARRAYS": "1"})
         tap.equal(done.code, 0, "with an allocation for each array, too")
         done = run(program, "--history", os.path.join(folder, "without.db"), "--speed=off",
@@ -64,6 +77,7 @@ def main(program, command, *plugins):
         tap.check(done.code == 1 and "scene: no plugin libyieldpoint-synth-cuda.so" in done.out,
                   "a plugin that is missing is named", done)
         refiner(tap, command, folder, env)
+        ranks(tap, program, folder, env)
     tap.done()
 
 
