@@ -192,7 +192,7 @@ struct train *train_create(struct yp_device *device, const struct train_objectiv
         return train;
     enum yp_status status =
         ypi_train_meet(train, config->ranks.all, train != NULL ? YP_OK : yp_last_status());
-    if (status == YP_OK && yp_device_memory_kind(device) != YP_HOST)
+    if (status == YP_OK && train != NULL && yp_device_memory_kind(device) != YP_HOST)
         status = ypk_devices_join(&train->shards->devices, config->ranks.all, device);
     if (status == YP_OK)
         return train;

@@ -84,7 +84,7 @@ static struct introduction introduce(struct ypk_devices *d)
     int version = 0;
     d->nccl = yp_plugin_table(YPK_NCCL_PLUGIN, sizeof *d->nccl);
     enum yp_status status = d->nccl != NULL ? d->nccl->load(&version) : yp_last_status();
-    if (status == YP_OK && ypk_rank(d->all) == 0)
+    if (status == YP_OK && d->nccl != NULL && ypk_rank(d->all) == 0)
         status = d->nccl->make_id(&mine.id);
     (void)note(&mine, status);
     mine.version = version;

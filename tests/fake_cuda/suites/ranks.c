@@ -46,9 +46,10 @@ YP_TEST(devices, sums, .ranks = "1 2 3", .devices = "cuda",
     require(t, ypk_devices_all_reduce_in_order(d, there, COUNT, YPK_FLOAT, YPK_SUM, scratch));
     require(t, ypk_devices_wait(d));
     require(t, yp_device_copy(yp_device(t), here, there, sizeof here));
-    for (int i = 0; i < COUNT; i++)
-        yp_require(t, here[i] == (float)(ranks * (ranks + 1) / 2 * (i % 7)), "number %d is %g", i,
-                   (double)here[i]);
+    for (int i = 0; i < COUNT; i++) {
+        const int sum = ranks * (ranks + 1) / 2 * (i % 7);
+        yp_require(t, here[i] == (float)sum, "number %d is %g", i, (double)here[i]);
+    }
     yp_measure (t, "sum", .items = COUNT, .unit = "numbers")
         require(t, ypk_devices_all_reduce(d, there, COUNT, YPK_FLOAT, YPK_MAX));
     yp_device_free(yp_device(t), scratch);
