@@ -88,12 +88,14 @@ enum yp_status ypi_device_confine(const char *name)
     return YP_OK;
 }
 
-/* That a process of this environment sees; the kernel's nodes are those that a container was given,
- * too. 1 where neither says. */
-static int devices_seen(const struct ypi_device_kind *kind)
+/* The kernel's nodes are those that a container was given, too. */
+int ypi_devices_seen(const char *name)
 {
-    const char *list = getenv(kind->visible);
+    const struct ypi_device_kind *kind = ypi_device_kind(name);
     int count = 0;
+    if (kind == NULL)
+        return 1;
+    const char *list = getenv(kind->visible);
     for (int i = 0; i < NODES && list == NULL; i++) {
         char path[64];
         struct stat node;
@@ -114,7 +116,7 @@ void ypi_device_of_rank(const char *name, int local_rank, char out[16])
         snprintf(out, 16, "%s", name);
     else
         snprintf(out, 16, "%s:%d", kind->name,
-                 (ypi_device_ordinal(name) + local_rank) % devices_seen(kind));
+                 (ypi_device_ordinal(name) + local_rank) % ypi_devices_seen(name));
 }
 
 static const struct ypi_cuda_plugin *plugin(const struct ypi_device_kind *kind)

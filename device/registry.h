@@ -28,6 +28,9 @@ void ypi_device_bind_near(const char *root);
 
 /* For a process that does not open it, but starts others that do: they see no other. */
 enum yp_status ypi_device_confine(const char *name);
+/* How many of that kind a process of this environment sees: by the variable that restricts it, else
+ * by the kernel's nodes; 1 where neither says, and of the CPU's. */
+int ypi_devices_seen(const char *name);
 /* Which device a rank of several uses, by its number among those of its node: device (N +
  * local_rank) modulo the devices that this process sees, where the case names device N. `out` is
  * the name of one; of the CPU's the same name. */

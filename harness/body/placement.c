@@ -1,6 +1,7 @@
 /* Where a rank is as its body begins, and whether all are where their test wants them. */
 #include "harness/vocabulary/placement.h"
 #include "base/text/text.h"
+#include "device/backend.h"
 #include "device/cpu/binding.h"
 #include "device/cpu/topology.h"
 #include "harness/body/state.h"
@@ -15,6 +16,7 @@
 struct placed {
     char node[64];
     char cannot[192]; /* why its processors are not as wanted; "" */
+    char device[64];  /* its place on the bus, or its name; "": none */
     bool known;       /* which processors it may use */
     unsigned char in[YPI_UNIT_NODE][YPI_CPUS_MAX / 8]; /* bits: the units that it may run in */
 };
@@ -124,10 +126,22 @@ static char *leave_a_unit(const struct placed *all, int count, enum ypi_unit uni
     return NULL;
 }
 
+/* "ranks 0 and 2 both have 0000:17:00.0 of n1". NULL: none do. */
+static char *share_a_device(const struct placed *all, int count)
+{
+    for (int a = 0; a < count; a++)
+        for (int b = a + 1; b < count && all[a].device[0] != '\0'; b++)
+            if (same_node(&all[a], &all[b]) && strcmp(all[a].device, all[b].device) == 0)
+                return ypi_format("ranks %d and %d both have %s of %s", a, b, all[a].device,
+                                  all[a].node);
+    return NULL;
+}
+
 static char *problem_of(const struct ypi_placement *wanted, const struct placed *all, int count)
 {
-    char *problem = NULL;
-    for (int i = 0; i < count && problem == NULL; i++)
+    const bool units = ypi_placement_has_units(wanted);
+    char *problem = wanted->spread_device ? share_a_device(all, count) : NULL;
+    for (int i = 0; i < count && problem == NULL && units; i++)
         if (!all[i].known)
             problem = ypi_format("rank %d cannot tell which processors it may use", i);
     for (int unit = 0; unit < YPI_UNITS && problem == NULL; unit++) {
@@ -157,7 +171,7 @@ static bool judge(struct yp_case *t, const struct placed *own)
     char *problem = ypk_all_gather(t->child->communicator, own, sizeof *own, all) == YP_OK
                         ? problem_of(&wanted, all, count)
                         : ypi_strdup(yp_last_error());
-    const char *reason = first_reason(all, count);
+    const char *reason = ypi_placement_has_units(&wanted) ? first_reason(all, count) : NULL;
     if (problem != NULL && reason != NULL) {
         char *text = ypi_format("placement '%s': %s", t->test->placement, reason);
         ypi_child_send(t, YPI_MESSAGE_SKIP, text, strlen(text) + 1, NULL, 0);
@@ -172,11 +186,22 @@ static bool judge(struct yp_case *t, const struct placed *own)
     return met;
 }
 
+static void name_device(const struct yp_case *t, char *out, size_t size)
+{
+    const struct yp_device *device = t->child->device;
+    const char *place = device != yp_device_cpu() && device->backend->place != NULL
+                            ? device->backend->place(device)
+                            : "";
+    if (device != yp_device_cpu())
+        snprintf(out, size, "%s", place[0] != '\0' ? place : yp_device_name(device));
+}
+
 bool ypi_child_place(struct yp_case *t)
 {
     struct placed *own = ypi_calloc(1, sizeof *own);
     const struct ypi_job *job = ypi_child_job(t);
     name_node(own->node, sizeof own->node);
+    name_device(t, own->device, sizeof own->device);
     snprintf(own->cannot, sizeof own->cannot, "%s", job->cannot != NULL ? job->cannot : "");
     const struct ypi_rank_stays stays = look(own);
     ypi_child_send(t, YPI_MESSAGE_STAYS, &stays, sizeof stays, NULL, 0);

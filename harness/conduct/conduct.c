@@ -5,6 +5,8 @@
 #include "base/system/process.h"
 #include "base/text/text.h"
 #include "device/cpu/binding.h"
+#include "device/kind.h"
+#include "device/registry.h"
 #include "harness/body/child.h"
 #include "harness/conduct/faults.h"
 #include "harness/conduct/launch.h"
@@ -233,10 +235,16 @@ static char *no_placement(const struct yp_case *t, const struct ypi_job *job)
     if (wanted.spread[YPI_UNIT_NODE] && job->ranks > ypi_launcher_nodes())
         return ypi_format("%d ranks are to have a node each, and there %s %d", job->ranks,
                           ypi_launcher_nodes() == 1 ? "is" : "are", ypi_launcher_nodes());
-    const struct ypi_places *places = t->test->placement != NULL ? ypi_places_here() : NULL;
-    if (t->test->placement != NULL && places == NULL)
+    const int devices = ypi_devices_seen(t->device);
+    const bool here = !ypi_on_several_nodes();
+    if (wanted.spread_device && ypi_device_kind(t->device) != NULL && here && job->ranks > devices)
+        return ypi_format("%d ranks are to have a device each, and there %s %d", job->ranks,
+                          devices == 1 ? "is" : "are", devices);
+    const bool units = ypi_placement_has_units(&wanted);
+    const struct ypi_places *places = units ? ypi_places_here() : NULL;
+    if (units && places == NULL)
         return ypi_strdup("hwloc cannot read the processors of this machine");
-    if (places != NULL && !ypi_on_several_nodes())
+    if (places != NULL && here)
         (void)ypi_share(places, ypi_cpus_allowed(), &wanted, 0, job->ranks, cpus, &cannot);
     return cannot;
 }

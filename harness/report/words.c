@@ -338,7 +338,7 @@ static int number_of_rank(const struct ypi_result *r, const char *what, int rank
 
 void ypi_print_places(FILE *out, const struct ypi_result *r)
 {
-    static const char *const kinds[] = {"core", "NUMA node", "package", "node"};
+    static const char *const kinds[] = {"core", "NUMA node", "package", "node", "device"};
     const int ranks = ypi_ranks(r->c);
     for (int rank = 0; rank < ranks && ranks > 1; rank++) {
         const int processors = number_of_rank(r, "processors", rank);

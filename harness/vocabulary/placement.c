@@ -5,8 +5,8 @@
 #include <string.h>
 
 #define ALLOWED \
-    "allowed are spread:core, spread:numa, spread:package, spread:node, together:numa, " \
-    "together:package and together:node"
+    "allowed are spread:core, spread:numa, spread:package, spread:node, spread:device, " \
+    "together:numa, together:package and together:node"
 
 static const char *const names[YPI_UNITS] = {"core", "numa", "package", "node"};
 
@@ -37,6 +37,14 @@ static bool read_term(const char *word, size_t length, struct ypi_placement *out
         if (unit > YPI_UNIT_CORE && is_term(word, length, "together", names[unit]))
             return out->together[unit] = true;
     }
+    return is_term(word, length, "spread", "device") && (out->spread_device = true);
+}
+
+bool ypi_placement_has_units(const struct ypi_placement *placement)
+{
+    for (int unit = 0; unit < YPI_UNITS; unit++)
+        if (placement->spread[unit] || placement->together[unit])
+            return true;
     return false;
 }
 

@@ -14,7 +14,11 @@ enum ypi_unit {
 struct ypi_placement {
     bool spread[YPI_UNITS];   /* no two ranks have one of these in common */
     bool together[YPI_UNITS]; /* all ranks are in one of these; never of cores */
+    bool spread_device;       /* no two ranks have the same device; asks nothing on the CPU */
 };
+
+/* Whether it asks for anything but devices. */
+bool ypi_placement_has_units(const struct ypi_placement *placement);
 
 /* "spread:core together:numa". What is wrong, which the caller frees; NULL: nothing. NULL as a text
  * asks for nothing. */

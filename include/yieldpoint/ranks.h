@@ -18,9 +18,10 @@
  * part.
  *
  * `.placement` requires where the ranks are: words, separated by blanks, of "spread:core",
- * "spread:numa", "spread:package", "spread:node" (no two ranks may use the same one) and
- * "together:numa", "together:package", "together:node" (all ranks are in one). Each rank's affinity
- * is looked at before setup. Where there are too few, a case of several ranks is skipped; where the
+ * "spread:numa", "spread:package", "spread:node" (no two ranks may use the same one),
+ * "spread:device" (no two have the same GPU; of a case on one) and "together:numa",
+ * "together:package", "together:node" (all ranks are in one). Each rank's affinity is looked at
+ * before setup. Where there are too few, a case of several ranks is skipped; where the
  * launcher did otherwise, it fails.
  *
  * A test with .ranks needs a launcher for its cases of more than one rank, which are else skipped.

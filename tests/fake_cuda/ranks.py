@@ -44,6 +44,19 @@ def check_places(tap, program, env):
     tap.check("ranks 0, 1 share a device" in done.out, "it says so", done)
 
 
+def check_placement(tap, program, env):
+    cpu = "placed[ranks=2-cpu]"
+    for visible, wanted in (("0,1", ("passed", "")),
+                            ("5", ("skipped", "placement 'spread:device': 2 ranks are to have a device each, and there is 1")),
+                            ("5,5", ("failed", "ranks 0, 1: placement 'spread:device' is not met: ranks 0 and 1 both have "
+                                               "0000:05:00.0 of "))):
+        found, _, done = stored(program, {**env, "CUDA_VISIBLE_DEVICES": visible}, "-k", "placed")
+        got = outcome(found["placed[ranks=2-cuda]"])
+        tap.check(got[0] == wanted[0] and got[1].startswith(wanted[1]),
+                  f"spread:device with the devices {visible}: {wanted}", (got, done))
+        tap.equal(outcome(found[cpu]), ("passed", ""), "and of the CPU it asks nothing")
+
+
 def check_refusals(tap, program, env):
     for fake, extra, reason in (
             ("version=22809", {}, "rank 0: ranks 0 and 1 share 0000:00:00.0 of node 0, and NCCL 2.28.9 has one rank a "
@@ -79,6 +92,7 @@ def main(program, cuda, nccl, *plugins):
     env = {"YIELDPOINT_PLUGINS": ":".join(dict.fromkeys(folders)), "YIELDPOINT_NCCL": os.path.abspath(nccl),
            "FAKE_CUDA": "", "FAKE_NCCL": ""}
     check_places(tap, program, env)
+    check_placement(tap, program, env)
     check_refusals(tap, program, env)
     check_missing(tap, program, env)
     tap.done()

@@ -57,6 +57,11 @@ YP_TEST(devices, sums, .ranks = "1 2 3", .devices = "cuda",
     ypk_devices_leave(d);
 }
 
+YP_TEST(devices, placed, .ranks = "2", .devices = "cpu cuda", .placement = "spread:device")
+{
+    yp_barrier(t);
+}
+
 /* What becomes of ranks whose devices wait for one that does not come. */
 YP_TEST(devices, crashes, .ranks = "2", .devices = "cuda")
 {

@@ -33,6 +33,9 @@ Test(placement, says_what_is_wrong)
     cr_expect(both.spread[YPI_UNIT_CORE] && both.together[YPI_UNIT_NUMA]);
     cr_expect(!both.spread[YPI_UNIT_NUMA] && !both.together[YPI_UNIT_NODE]);
     cr_expect(!wanted(NULL).spread[YPI_UNIT_CORE]);
+    struct ypi_placement devices = wanted("spread:device");
+    cr_expect(devices.spread_device && !ypi_placement_has_units(&devices));
+    cr_expect(ypi_placement_has_units(&both) && !both.spread_device);
     expect_problem("spread:socket", ".placement has 'spread:socket': allowed are spread:core, ");
     expect_problem("spread", "'spread'");
     expect_problem("together:core", "'together:core'");

@@ -522,7 +522,7 @@ Test(train_ranks, devices_failures)
     job.fails = 1;
     job.accumulate = 3;
     job.batch = 16;
-    expect_all(2, job, "rank 1: item 7 is not there");
+    expect_all(2, job, "rank 1: item 8 is not there");
     job = plain();
     job.gpu = true;
     setenv("YIELDPOINT_NCCL", "/nowhere/libnccl.so", 1);
