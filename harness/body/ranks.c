@@ -5,6 +5,7 @@
 #include "harness/vocabulary/axis.h"
 #include "ranks/communicator.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,22 @@ bool ypi_child_join(struct yp_case *t)
     return placed;
 }
 
+/* What the program is linked to, and the framework is not. */
+static bool is_unfinished(void)
+{
+    int (*initialised)(int *) = NULL;
+    int (*finalised)(int *) = NULL;
+    int begun = 0;
+    int over = 0;
+    *(void **)&initialised = dlsym(RTLD_DEFAULT, "MPI_Initialized");
+    *(void **)&finalised = dlsym(RTLD_DEFAULT, "MPI_Finalized");
+    if (initialised == NULL || finalised == NULL)
+        return false;
+    initialised(&begun);
+    finalised(&over);
+    return begun && !over;
+}
+
 /* One that left its body early does not wait for the others, which may never come; its communicator
  * stays to the end of the process. */
 void ypi_child_part(struct yp_case *t)
@@ -126,5 +143,7 @@ void ypi_child_part(struct yp_case *t)
         ypk_leave(t->child->communicator);
         t->child->communicator = NULL;
     }
+    if (here != NULL)
+        here->unfinished = is_unfinished();
     ypi_child_stands("at the end");
 }

@@ -52,7 +52,8 @@ struct conducted {
     double began, paused;
     double first_gone;    /* until when all ranks were in their functions */
     double lost, ordered; /* when the first rank was lost, and the others ordered to end; 0 */
-    char *order;          /* path of the file that orders it */
+    char *order;          /* path of the file that orders it, and */
+    char *leave;          /* of that which says that they have */
     const char *output;   /* path of what the launcher prints; */
     off_t output_read;    /* its size when it was read, */
     double told;          /* and since when it says that a process ended badly; 0 */
@@ -156,15 +157,20 @@ static enum ypi_broken_off reason(struct conducted *c, double now)
 /* -- ending -------------------------------------------------------------------------------------
  */
 
+static void make_file(const char *path)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
+}
+
 static void order_end(struct conducted *c, enum ypi_broken_off why, double now)
 {
     c->off.why = why;
     if (why != YPI_NOT_BROKEN_OFF)
         c->off.roll = ypi_roll_call(&c->members);
     c->ordered = now;
-    const int fd = open(c->order, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        close(fd);
+    make_file(c->order);
 }
 
 /* A launcher that is still there has nothing left to wait for. */
@@ -203,6 +209,7 @@ static void watch(struct conducted *c)
     }
     if (c->ordered <= 0 && any_lost(c)) /* all by themselves: those that stay beside them wait */
         order_end(c, YPI_NOT_BROKEN_OFF, ypi_kernel_now());
+    make_file(c->leave);
     end_launcher(c);
 }
 
@@ -323,6 +330,7 @@ void ypi_conduct(struct yp_case *t)
     char *file = ypi_ranks_file(job.channel, YPI_RANKS_JOB);
     char *output = ypi_ranks_file(job.channel, "launcher.output");
     c.order = ypi_ranks_file(job.channel, YPI_ORDER);
+    c.leave = ypi_ranks_file(job.channel, YPI_LEAVE);
     if (begin(&c, &job, file) == YP_OK)
         conduct(&c, output);
     else
@@ -333,9 +341,11 @@ void ypi_conduct(struct yp_case *t)
     unlink(file);
     unlink(output);
     unlink(c.order);
+    unlink(c.leave);
     free(file);
     free(output);
     free(c.order);
+    free(c.leave);
     free(c.off.roll);
     free(job.meeting);
 }

@@ -34,6 +34,7 @@ enum { THREADS_MAX = 32, LOOKS = 10 /* in which it looks once whether it is orph
 /* Files of all ranks. */
 struct together {
     char *order;  /* path: is there when all are to end */
+    char *leave;  /* path: is there when all have ended */
     int job_file; /* open; -1: it cannot be */
 };
 
@@ -86,6 +87,13 @@ static bool is_orphaned(int job_file)
     return job_file >= 0 && flock(job_file, LOCK_SH | LOCK_NB) == 0;
 }
 
+/* A launcher that speaks PMI with its processes kills all of them where one goes that has not
+ * finalised MPI. */
+static bool is_missed(void)
+{
+    return getenv("PMI_FD") != NULL;
+}
+
 /* Stays until the case's process says that the case is over, where the launcher would else take the
  * end of this one for a reason to kill the other ranks. */
 __attribute__((noreturn)) static void watch(const struct ypi_job *job, const struct together *all,
@@ -101,7 +109,7 @@ __attribute__((noreturn)) static void watch(const struct ypi_job *job, const str
             there = false;
             ypi_kill_tree(getpid(), false);
             send_reaped(job, status, false);
-            if (status == 0 && standing->over == YPI_OVER)
+            if (status == 0 && standing->over == YPI_OVER && !(standing->unfinished && is_missed()))
                 _exit(EXIT_SUCCESS);
         }
         const bool ends = signal_number > 0 && signal_number != SIGCHLD;
@@ -109,11 +117,14 @@ __attribute__((noreturn)) static void watch(const struct ypi_job *job, const str
             ypi_kill_tree(getpid(), false);
             _exit(EXIT_FAILURE);
         }
-        if (!ends && access(all->order, F_OK) != 0)
-            continue;
-        if (there)
+        const bool ordered = access(all->order, F_OK) == 0;
+        if (there && (ends || ordered))
             end_rank(job, rank);
-        _exit(ends ? EXIT_FAILURE : EXIT_SUCCESS);
+        there = there && !ends && !ordered;
+        if (ends)
+            _exit(EXIT_FAILURE);
+        if (access(all->leave, F_OK) == 0 || (ordered && !is_missed()))
+            _exit(EXIT_SUCCESS);
     }
 }
 
@@ -276,6 +287,7 @@ bool ypi_rank_executed(const struct ypi_job **job)
     char *file = ypi_ranks_file(channel, YPI_RANKS_JOB);
     struct ypi_job *own = ypi_job_read(file);
     const struct together all = {.order = ypi_ranks_file(channel, YPI_ORDER),
+                                 .leave = ypi_ranks_file(channel, YPI_LEAVE),
                                  .job_file = open(file, O_RDONLY | O_CLOEXEC)};
     free(file);
     if (own == NULL && yp_last_status() == YP_UNSUPPORTED)
@@ -301,5 +313,6 @@ bool ypi_rank_executed(const struct ypi_job **job)
     if (start(own, &all))
         *job = own;
     free(all.order);
+    free(all.leave);
     return true;
 }

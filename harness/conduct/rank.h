@@ -9,9 +9,10 @@
 #define YPI_RANKS_MARK "YIELDPOINT_RANKS"
 
 /* Files of all ranks together (rank_files.h): the job, which the case's process writes before it
- * starts the launcher, and what it makes once all ranks are to end. */
+ * starts the launcher, what it makes once all ranks are to end, and what once they have. */
 #define YPI_RANKS_JOB "ranks.job"
 #define YPI_ORDER "order"
+#define YPI_LEAVE "leave"
 
 /* Whether this program was started as a rank. It then comes back in the rank's process, with its
  * job; NULL: none can be read, yp_last_error() says why. */

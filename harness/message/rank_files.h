@@ -27,6 +27,7 @@ struct ypi_standing {
     uint64_t exchanges;                /* of messages so far */
     volatile enum ypi_in_call in_call; /* it waits in one of them */
     volatile enum ypi_over over;       /* setup, body and teardown are */
+    volatile bool unfinished;          /* MPI is initialised, and not finalised */
 };
 
 /* The page of a rank in a file, which `create` makes anew. NULL with yp_last_error() set. */

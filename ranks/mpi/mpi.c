@@ -72,6 +72,27 @@ static enum yp_status no_node(const char *what, int code)
     return code == MPI_SUCCESS ? YP_OK : ypk_mpi_failed(what, code);
 }
 
+/* As MPI_Abort() of body.c: this rank alone ends, and the case finds out. */
+static void end_by_error(MPI_Comm *communicator, int *code, ...)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    (void)communicator;
+    MPI_Error_string(*code, text, &length);
+    fflush(NULL);
+    fprintf(stderr, "an operation of MPI failed: %s\n", text);
+    _exit(EXIT_FAILURE);
+}
+
+static void end_by_errors(MPI_Comm communicator)
+{
+    MPI_Errhandler handler;
+    if (MPI_Comm_create_errhandler(end_by_error, &handler) != MPI_SUCCESS)
+        return;
+    MPI_Comm_set_errhandler(communicator, handler);
+    MPI_Errhandler_free(&handler);
+}
+
 /* The node's ranks and memory. */
 static enum yp_status make_node(struct ypk_node *node)
 {
@@ -86,7 +107,7 @@ static enum yp_status make_node(struct ypk_node *node)
         code = MPI_Comm_dup(node->all, &node->users);
     if (code != MPI_SUCCESS)
         return no_node("MPI_Comm_dup", code);
-    MPI_Comm_set_errhandler(node->users, MPI_ERRORS_ARE_FATAL);
+    end_by_errors(node->users);
     MPI_Comm_size(node->local, &node->ranks);
     MPI_Comm_rank(node->local, &node->me);
     code = MPI_Comm_split(node->all, node->me == 0 ? 0 : MPI_UNDEFINED, 0, &node->leaders);

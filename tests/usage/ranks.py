@@ -164,6 +164,9 @@ BAD = {
     "exchanges_as_traffic[ranks=2]": (r"ranks 0, 1: yp_measure 'sum': .bounds\[0\]: all-reduce is a ceiling of ranks: "
                                       r"yp_exchange\(\) declares that", ()),
     "writes_nan[ranks=3]": (r"budget loss at most 1: .*", ()),
+    "finds_nan[ranks=3]": (r"(?s)rank 1: 'sums': 1 of 4 elements off, 1 of them NaN or infinite: .*",
+                           ("rank 1: isfinite(got[2]): its sum is no number",)),
+    "waits_alone[ranks=3]": (r"rank 1: yp_barrier: ranks: rank \d of 3 has left.*", ()),
     "skips[ranks=2]": (r"rank 0: yp_barrier: .*", ("rank 1 skipped, and the others did not: not here",)),
     "leaves_process[ranks=2]": (r"rank 1: left 1 process running: usage-ranks \(pid \d+\)", ()),
     "writes_much[ranks=2]": (r"the ranks wrote more than 100000 bytes of output \(--output-limit\): .*", ()),
@@ -393,8 +396,9 @@ def check_refused(tap, program):
               "--fail-allocation=4 refuses the same again", cases)
 
 
-def check_mpi(tap, program):
-    cases, values, _, _ = stored(program)
+def check_mpi(tap, program, launcher):
+    """The same over the engine of MPI, with the MPI that the program is linked to."""
+    cases, values, _, _ = stored(program, "--launcher", launcher)
     exchanges = {name: case["outcome"] for name, case in cases.items() if name.startswith("mpi_exchanges")}
     tap.equal(exchanges, {f"mpi_exchanges[bytes={n}-ranks=2]": "passed" for n in (8, 65536, 1 << 20)},
               "what MPI itself exchanges has a ceiling")
@@ -411,10 +415,20 @@ def check_mpi(tap, program):
              r"rank 1: the process exited with status 0 in the body; then: ranks 0, 2 in the body; rank 1 over"),
             ("mpi_aborts[ranks=3]",
              r"rank 1: the process exited with status 7 in the body; then: ranks 0, 2 in the body; rank 1 over"),
-            ("mpi_errs[ranks=3]", r"rank 1: the process exited with status \d+ in the body.*")):
+            ("mpi_errs[ranks=3]", r"rank 1: the process exited with status 1 in the body.*"),
+            ("mpi_waits_alone[ranks=3]",
+             r"timeout: still running after 2 s: ranks 0, 2 leaving the ranks, rank 1 in the body"),
+            ("mpi_waits_in_barrier[ranks=3]", r"rank 1: yp_barrier: ranks: rank \d of 3 has left.*"),
+            ("mpi_leaks[ranks=3]", r"rank 1: leaked 4.0 KiB of accounted memory in 1 allocation.*"),
+            ("mpi_finds_nan[ranks=3]", r"(?s)rank 1: 'sums': 1 of 4 elements off, 1 of them NaN or infinite: .*")):
         case = cases[name]
         tap.check(case["outcome"] == "failed" and re.fullmatch(message, case["failures"][0]["message"]),
-                  f"{name}: told", case["failures"])
+                  f"{launcher}: {name}: told", case["failures"])
+        tap.check(case["duration"] < 6, f"{name}: within its time", case["duration"])
+    tap.check("'loss' is another in each rank, and rank 1's is judged: nan" in (cases["mpi_finds_nan[ranks=3]"]["note"] or ""),
+              "a value that is no number is judged, and its rank named", cases["mpi_finds_nan[ranks=3]"]["note"])
+    tap.check("an operation of MPI failed: " in cases["mpi_errs[ranks=3]"]["tail"], "MPI's own words are in the output",
+              cases["mpi_errs[ranks=3]"]["tail"])
     tap.check("MPI_Abort was called with the error code 7" in cases["mpi_aborts[ranks=3]"]["tail"],
               "what MPI_Abort was called with is in the output", cases["mpi_aborts[ranks=3]"]["tail"])
     tap.check("MPI_Barrier" in (cases["mpi_returns_early[ranks=3]"]["failures"][0]["stack"] or ""),
@@ -481,10 +495,13 @@ def main(program, example, page, *more):
         check_page(tap, example, page)
     else:
         tap.skip("cases of several ranks run", "no mpirun in PATH (Debian packages openmpi-bin, mpich)")
-    if mpi and shutil.which("mpirun"):
-        check_mpi(tap, mpi[0])
-    else:
-        tap.skip("bodies with MPI", "no MPI, or no mpirun in PATH")
+    for built in mpi or [None]:
+        own = "mpirun.mpich" if built is not None and built.endswith("mpich") else "mpirun.openmpi"
+        launcher = shutil.which(own) or (shutil.which("mpirun") if len(mpi) == 1 else None)
+        if built is not None and launcher is not None:
+            check_mpi(tap, built, launcher)
+        else:
+            tap.skip("bodies with MPI", "this build has no MPI" if built is None else f"no {own} in PATH")
     tap.done()
 
 

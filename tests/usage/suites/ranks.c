@@ -1,4 +1,5 @@
 /* Cases of several ranks: good ones, and each way in which a rank can be bad. */
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +66,13 @@ YP_TEST(bad, returns_early, .ranks = "3")
     yp_barrier(t);
 }
 
+/* The others are over, and do not come. */
+YP_TEST(bad, waits_alone, .ranks = "3")
+{
+    if (is(t, 1))
+        yp_barrier(t);
+}
+
 YP_TEST(bad, crashes, .ranks = "3")
 {
     printf("rank %d is there\n", yp_rank(t));
@@ -129,6 +137,16 @@ YP_TEST(bad, leaks, .ranks = "2")
 YP_TEST(bad, writes_nan, .ranks = "3", .budgets = YP_BUDGETS(yp_max_value("loss", 1)))
 {
     yp_value(t, "loss", is(t, 1) ? 0.0 / (yp_rank(t) - 1) : 0.5);
+}
+
+YP_TEST(bad, finds_nan, .ranks = "3")
+{
+    const float want[4] = {1, 2, 3, 4};
+    const float got[4] = {1, 2, is(t, 1) ? nanf("") : 3, 4};
+    yp_expect_close(t, "sums", .got = got, .want = want, .count = 4, .number = YP_NUMBER_FLOAT32,
+                    .absolute = 1e-6);
+    yp_expect(t, isfinite(got[2]), "its sum is no number");
+    yp_barrier(t);
 }
 
 YP_TEST(bad, skips, .ranks = "2")

@@ -1,4 +1,5 @@
 /* Cases of several ranks that use MPI, good and bad. */
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -84,5 +85,34 @@ YP_TEST(bad, mpi_errs, .ranks = "3")
     int nothing = 0;
     if (yp_rank(t) == 1)
         MPI_Send(&nothing, 1, MPI_INT, 77, 0, yp_mpi_communicator(t));
+    MPI_Barrier(yp_mpi_communicator(t));
+}
+
+YP_TEST(bad, mpi_waits_alone, .ranks = "3", .timeout = 2)
+{
+    if (yp_rank(t) == 1)
+        MPI_Barrier(yp_mpi_communicator(t));
+}
+
+YP_TEST(bad, mpi_waits_in_barrier, .ranks = "3", .timeout = 10)
+{
+    if (yp_rank(t) == 1)
+        yp_barrier(t);
+}
+
+YP_TEST(bad, mpi_leaks, .ranks = "3")
+{
+    if (yp_rank(t) == 1 && yp_device_alloc(yp_device(t), 4096) == NULL)
+        yp_fail(t, "no memory");
+    MPI_Barrier(yp_mpi_communicator(t));
+}
+
+YP_TEST(bad, mpi_finds_nan, .ranks = "3", .budgets = YP_BUDGETS(yp_max_value("loss", 1)))
+{
+    const float want[4] = {1, 2, 3, 4};
+    const float got[4] = {1, 2, yp_rank(t) == 1 ? nanf("") : 3, 4};
+    yp_value(t, "loss", (double)got[2] / 4);
+    yp_expect_close(t, "sums", .got = got, .want = want, .count = 4, .number = YP_NUMBER_FLOAT32,
+                    .absolute = 1e-6);
     MPI_Barrier(yp_mpi_communicator(t));
 }
