@@ -32,7 +32,7 @@ def several_nodes(tap, place):
     done = place.launch("--nodes=1", "--nodes-per-job=2", place.suite)
     tap.check(done.code == USAGE and "--nodes-per-job 2: more than the 1 of --nodes" in done.err,
               "more nodes for a job than for all", done)
-    done = place.launch("--nodes-per-job", "2", place.suite, "-k", "not at_once and not naps")
+    done = place.launch("--nodes-per-job", "2", place.suite, "-k", "not at_once and not naps and not placed")
     tap.check(done.code == FAILED and "6 cases in 1 shard, on 2 nodes at once, 2 for each" in done.err and
               " 1 failed, 5 passed in " in done.out, "a job of two nodes runs cases of several ranks", done)
     tap.check(re.search(r"^FAILED ranked\.c::crashes\[ranks=2\] - rank 1: crashed in the body: SIGABRT", done.out, re.M),
@@ -47,6 +47,24 @@ def several_nodes(tap, place):
         tap.check(len(of) == 4 and of[0] != of[1] and of[:2] == of[2:], "the ranks of a node have processors of their own", of)
     else:
         tap.skip("the ranks of a node have processors of their own", "there is one")
+
+
+def placed(tap, place):
+    """srun is asked for a node each, or for one node; a fixture of each rank is made on the rank's node."""
+    done = place.launch("--nodes-per-job=2", place.suite, "-k", "placed")
+    tap.check(done.code == OK and " 3 passed, 1 skipped in " in done.out, "srun places the ranks as their tests want them", done)
+    results = {row["case_id"].split("::")[1]: row for row in
+               rows(place.history, "SELECT case_id, outcome, reason, note FROM result WHERE attempt = 0")}
+    tap.equal(results["placed_apart[ranks=3]"]["reason"],
+              "placement 'spread:node': 3 ranks are to have a node each, and there are 2", "too few nodes skip a case")
+    tap.equal([results[f"placed_{name}[ranks=2]"]["note"] for name in ("apart", "fixture")], ["rank 0 on n1, rank 1 on n2"] * 2,
+              "a node each")
+    values = {(row["case_id"].split("::")[1], row["name"]): row["value"] for row in
+              rows(place.history, "SELECT case_id, name, value.value FROM value JOIN result ON result.id = result_id")}
+    tap.equal([values.get((f"placed_{name}[ranks=2]", f"node of rank {i}")) for name in ("apart", "together") for i in (0, 1)],
+              [0, 1, 0, 0], "the nodes are values")
+    tap.equal([values.get(("placed_fixture[ranks=2]", f"own rank {i}")) for i in (0, 1)], [20, 21],
+              "each has its own fixture on its node")
 
 
 def packed(tap, place):
@@ -144,7 +162,7 @@ def main(command, suite, example, page, mpi=None):
         tap.skip("cases of several ranks on Slurm", reason)
         tap.done()
     began = time.monotonic()
-    checks = [(several_nodes, []), (packed, []), (rebuilt, []), (documented, [example, page])]
+    checks = [(several_nodes, []), (placed, []), (packed, []), (rebuilt, []), (documented, [example, page])]
     if mpi is None:
         tap.skip("MPI by srun", "this build has no MPI")
     else:

@@ -72,3 +72,24 @@ YP_TEST(ranked, crashes, .ranks = "2")
         abort();
     yp_barrier(t);
 }
+
+YP_TEST(ranked, placed_apart, .ranks = "2 3", .placement = "spread:node")
+{
+    yp_barrier(t);
+}
+
+YP_TEST(ranked, placed_together, .ranks = "2", .placement = "together:node")
+{
+    yp_barrier(t);
+}
+
+YP_FIXTURE(ranked, own, .each_rank = true)
+{
+    *(int *)yp_provide(t, sizeof(int)) = yp_rank(t) + 10 * yp_ranks(t);
+}
+
+YP_TEST(ranked, placed_fixture, .ranks = "2", .fixtures = "own", .placement = "spread:node")
+{
+    yp_value(t, "own", *(const int *)yp_fixture(t, "own", NULL));
+    yp_barrier(t);
+}
