@@ -87,11 +87,13 @@ static struct deck choose(const struct ypi_places *places, const unsigned char *
 
 static char *too_few(int common, int own, int there, int count)
 {
-    char *within =
-        common != PROCESSOR ? ypi_format(" in one %s", ypi_unit_words(common, 1)) : ypi_strdup("");
-    char *text = ypi_format("%d ranks are to have a %s each%s, and there %s %d %s", count,
-                            ypi_unit_words(own, 1), within, there == 1 ? "is" : "are", there,
-                            ypi_unit_words(own, there));
+    char *within = common != PROCESSOR
+                       ? ypi_format(" in one %s", ypi_unit_words((enum ypi_unit)common, 1))
+                       : ypi_strdup("");
+    char *text =
+        ypi_format("%d ranks are to have a %s each%s, and there %s %d %s", count,
+                   ypi_unit_words((enum ypi_unit)own, 1), within, there == 1 ? "is" : "are", there,
+                   ypi_unit_words((enum ypi_unit)own, there));
     free(within);
     return text;
 }
