@@ -6,6 +6,7 @@ import re
 
 from conan import ConanFile
 from conan.tools.files import copy, load
+from conan.tools.gnu import PkgConfig
 from conan.tools.layout import basic_layout
 from conan.tools.meson import Meson, MesonToolchain
 
@@ -16,8 +17,8 @@ class Yieldpoint(ConanFile):
     description = "stress and performance tests in C"
     package_type = "static-library"
     settings = "os", "arch", "compiler", "build_type"
-    options = {"command": [True, False]}
-    default_options = {"command": True}
+    options = {"command": [True, False], "mpi": [True, False]}
+    default_options = {"command": True, "mpi": False}
     exports_sources = "*", "!build/*", "!.git/*", "!.yieldpoint/*"
 
     def set_version(self):
@@ -34,7 +35,8 @@ class Yieldpoint(ConanFile):
         toolchain = MesonToolchain(self)
         toolchain.project_options.update({
             "tests": "false", "suites": "false", "models": "disabled", "cuda": "disabled",
-            "command": "true" if self.options.command else "false"})
+            "command": "true" if self.options.command else "false",
+            "mpi": "enabled" if self.options.mpi else "disabled"})
         toolchain.extra_cflags.append("-Wno-error")  # with whatever compiler its user has
         toolchain.generate()
 
@@ -51,7 +53,7 @@ class Yieldpoint(ConanFile):
         # CMake's own files have yieldpoint_add_suite(), too.
         self.cpp_info.set_property("cmake_find_mode", "none")
         self.cpp_info.components["yieldpoint"].builddirs = [os.path.join("lib", "cmake", "yieldpoint")]
-        for name in ("yieldpoint", "yieldpoint-heap"):
+        for name in ("yieldpoint", "yieldpoint-heap") + (("yieldpoint-mpi",) if self.options.mpi else ()):
             self._describe(name, load(self, os.path.join(self.package_folder, "lib", "pkgconfig", name + ".pc")))
 
     def _describe(self, name, pc):
@@ -68,5 +70,10 @@ class Yieldpoint(ConanFile):
         for required in re.findall(r"([\w-]+)(?: *>= *[\d.]+)?", fields.get("Requires", "")):
             if required == "yieldpoint":
                 part.requires = [required]
+            elif required == "ompi-c":  # the system's MPI, in a folder of its own
+                mpi = PkgConfig(self, required)
+                part.includedirs += mpi.includedirs
+                part.libdirs += mpi.libdirs
+                part.system_libs += mpi.libs
             else:
                 part.system_libs.append({"libcjson": "cjson"}.get(required, required))

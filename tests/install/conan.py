@@ -12,6 +12,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from tap import Tap  # noqa: E402
+from with_mpi import MESON, check_passes, source_of  # noqa: E402
 
 HEAP = """project('heap', 'c', default_options: ['c_std=gnu17'])
 executable('suite', 'suite.c', dependencies: dependency('yieldpoint-heap'))
@@ -31,6 +32,8 @@ class Conan:
 
     def __init__(self, tap, folder):
         self.tap, self.folder = tap, folder
+        self.mpi = subprocess.run(["pkg-config", "--exists", "ompi-c"]).returncode == 0 and shutil.which("mpirun") is not None
+        self.options = ["-o", "yieldpoint/*:mpi=True"] if self.mpi else []
         self.environment = {name: value for name, value in os.environ.items()
                             if name not in ("CC", "CXX", "CFLAGS", "LDFLAGS")}
         self.environment["CONAN_HOME"] = os.path.join(folder, "conan")
@@ -42,7 +45,7 @@ class Conan:
         return done.stdout if right else None
 
     def take(self, name, folder, *generators):
-        return self.did(f"{name}: conan install", "conan", "install", "--requires=yieldpoint/[>=0]", "-of", "build",
+        return self.did(f"{name}: conan install", "conan", "install", "--requires=yieldpoint/[>=0]", "-of", "build", *self.options,
                         *(word for each in generators for word in ("-g", each)), cwd=folder) is not None
 
 
@@ -77,6 +80,19 @@ def check_projects(tap, conan, root):
         tap.check(out is not None and "8.0 KiB" in out, "heap: and it names the budget", out)
 
 
+def check_mpi(tap, conan, root):
+    if not conan.mpi:
+        tap.skip("MPI", "no Open MPI here")
+        return
+    folder = os.path.join(conan.folder, "mpi")
+    os.mkdir(folder)
+    for file, text in (("meson.build", MESON), ("sums.c", source_of(root))):
+        with open(os.path.join(folder, file), "w") as out:
+            out.write(text)
+    if check_meson(tap, conan, "MPI", folder):
+        check_passes(tap, "MPI", os.path.join(folder, "out", "sums"))
+
+
 def main(root):
     tap = Tap()
     if shutil.which("conan") is None:
@@ -87,9 +103,10 @@ def main(root):
         source = os.path.join(folder, "source")
         conan.did("sources", "git", "clone", "-q", root, source)
         conan.did("a profile", "conan", "profile", "detect")
-        if conan.did("conan create", "conan", "create", source) is not None:
+        if conan.did("conan create", "conan", "create", source, *conan.options) is not None:
             tap.run("CMake", check_cmake, tap, conan, root)
             tap.run("meson", check_projects, tap, conan, root)
+            tap.run("MPI", check_mpi, tap, conan, root)
     tap.done()
 
 
