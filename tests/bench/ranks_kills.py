@@ -109,7 +109,10 @@ def main(build, rounds=200, seed=1, launcher="auto"):
     runs = set()
     began = time.monotonic()
     for number in range(int(rounds)):
+        before = time.monotonic()
         results += one_round(number, program, options, expected, source, problems, killed, runs)
+        if time.monotonic() > before + 10:
+            print(f"# round {number}: {time.monotonic() - before:.0f} s", flush=True)
     left = [name for name in os.listdir("/dev/shm") if any(run_id in name for run_id in runs)]
     if left:
         problems.append(f"in /dev/shm is left: {left}")
