@@ -109,11 +109,15 @@ void ypi_budget_figure(char out[128], const struct yp_budget *budget, double val
                        const char *unit)
 {
     const struct ypi_budget_kind *k = ypi_budget_kind(budget->kind);
+    const char *of = k->unit != NULL ? k->unit : unit;
     if (k->figure != NULL)
         k->figure(out, value);
+    else if (k->rate)
+        ypi_format_rate(out, value, of);
+    else if (strcmp(of, "B") == 0)
+        ypi_format_bytes(out, value);
     else
-        (k->rate ? ypi_format_rate : ypi_format_value)(out, value,
-                                                       k->unit != NULL ? k->unit : unit);
+        ypi_format_value(out, value, of);
 }
 
 bool ypi_budget_detail(char out[YPI_DETAIL_MAX], const struct yp_budget *budget)
