@@ -1,7 +1,7 @@
 """The stress suite's small cases of a GPU, on a device that is made up and runs the kernels' own
 code on the CPU: they come to the same as on the CPU. And `yieldpoint refiner` there.
 
-    suites.py PROGRAM YIELDPOINT PLUGIN...
+    suites.py PROGRAM YIELDPOINT NCCL PLUGIN...
 """
 
 import csv
@@ -37,19 +37,19 @@ def refiner(tap, command, folder, env):
     tap.equal(got, [(mode, batch, "cuda", "") for mode in ("inference", "train") for batch in "13"], "and rows of it")
 
 
-def ranks(tap, program, folder, env):
+def ranks(tap, program, nccl, folder, env):
     if not shutil.which("mpirun"):
         tap.skip("cases of several ranks run", "no mpirun in PATH (Debian packages openmpi-bin, mpich)")
         return
     history = os.path.join(folder, "ranks.db")
     done = run(program, "--history", history, "--speed=off", "-m", "stress and small and gpu and ranks",
-               env={**env, "CUDA_VISIBLE_DEVICES": "0,1,2,3"}, timeout=300)
+               env={**env, "CUDA_VISIBLE_DEVICES": "0,1,2,3", "YIELDPOINT_NCCL": os.path.abspath(nccl)}, timeout=300)
     found = {key: value["outcome"] for key, value in results(history).items()}
     tap.check(done.code == 0 and len(found) >= 8 and set(found.values()) == {"passed"},
               "so do those of several ranks, each with a device of its own, by a made-up NCCL", (found, done))
 
 
-def main(program, command, *plugins):
+def main(program, command, nccl, *plugins):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         history = os.path.join(folder, "history.db")
@@ -77,7 +77,7 @@ def main(program, command, *plugins):
         tap.check(done.code == 1 and "scene: no plugin libyieldpoint-synth-cuda.so" in done.out,
                   "a plugin that is missing is named", done)
         refiner(tap, command, folder, env)
-        ranks(tap, program, folder, env)
+        ranks(tap, program, nccl, folder, env)
     tap.done()
 
 
