@@ -82,7 +82,7 @@ static int in_common(const struct placed *a, const struct placed *b, enum ypi_un
     if (unit == YPI_UNIT_NODE || !same_node(a, b))
         return same_node(a, b) ? 0 : -1;
     for (int number = 0; number < YPI_CPUS_MAX; number++)
-        if ((a->in[unit][number / 8] & b->in[unit][number / 8]) >> (unsigned)(number % 8) & 1U)
+        if ((unsigned)(a->in[unit][number / 8] & b->in[unit][number / 8]) >> (number % 8) & 1U)
             return number;
     return -1;
 }

@@ -313,7 +313,10 @@ static enum yp_status some_calls(struct ypk_communicator *c, void *argument)
     struct array a = array_of(1024), scratch = array_of(1024);
     float *data = (float *)(void *)a.there;
     (void)argument;
-    enum yp_status status = ypk_devices_join(&d, c, emulated_device());
+    memset(a.here, 0, a.bytes);
+    enum yp_status status = give(&a);
+    if (status == YP_OK)
+        status = ypk_devices_join(&d, c, emulated_device());
     if (status == YP_OK)
         status = ypk_devices_broadcast(d, data, 12, 1);
     if (status == YP_OK)
@@ -466,7 +469,10 @@ static enum yp_status fails(struct ypk_communicator *c, void *argument)
     const struct failing *how = argument;
     struct ypk_devices *d = NULL;
     struct array a = array_of(4096);
-    enum yp_status status = ypk_devices_join(&d, c, emulated_device());
+    memset(a.here, 0, a.bytes);
+    enum yp_status status = give(&a);
+    if (status == YP_OK)
+        status = ypk_devices_join(&d, c, emulated_device());
     for (int i = 0; i < 3 && status == YP_OK; i++) {
         if (i == 1 && how->leaves && ypk_rank(c) == 1)
             _exit(0);
