@@ -13,7 +13,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from tap import Tap  # noqa: E402
 
-FOLDERS = ("device", "synth", "models", "tests/plugin")
+FOLDERS = ("device", "ranks", "synth", "models", "tests/plugin")
 # A block of so many threads has to fit a multiprocessor's 65,536 registers at least once.
 MAX_REGISTERS = 255
 

@@ -71,6 +71,7 @@ YPK_KERNEL(squares_kernel, struct train_cuda_squares, job, 1)
 {
     double sum = 0;
     const unsigned parts = (unsigned)((job.count + job.part - 1) / job.part);
+    YPK_UNROLL(32)
     for (unsigned i = 0; i < parts; i++)
         sum += job.parts[i];
     *job.sum = sum;
