@@ -35,7 +35,7 @@ static void name_node(char *out, size_t size)
 static void add_bit(struct placed *own, enum ypi_unit unit, int number)
 {
     if (number >= 0 && number < YPI_CPUS_MAX)
-        own->in[unit][number / 8] |= (unsigned char)(1U << (unsigned)(number % 8));
+        own->in[unit][number / 8] |= (unsigned char)(1 << (number % 8));
 }
 
 /* Of what hwloc does not tell, a processor is a core. */
@@ -71,6 +71,11 @@ static struct ypi_rank_stays look(struct placed *own)
 /* -- where all are -----------------------------------------------------------------------------
  */
 
+static bool has_bit(const struct placed *p, enum ypi_unit unit, int number)
+{
+    return (p->in[unit][number / 8] & (1 << (number % 8))) != 0;
+}
+
 static bool same_node(const struct placed *a, const struct placed *b)
 {
     return strcmp(a->node, b->node) == 0;
@@ -82,7 +87,7 @@ static int in_common(const struct placed *a, const struct placed *b, enum ypi_un
     if (unit == YPI_UNIT_NODE || !same_node(a, b))
         return same_node(a, b) ? 0 : -1;
     for (int number = 0; number < YPI_CPUS_MAX; number++)
-        if ((unsigned)(a->in[unit][number / 8] & b->in[unit][number / 8]) >> (number % 8) & 1U)
+        if (has_bit(a, unit, number) && has_bit(b, unit, number))
             return number;
     return -1;
 }
@@ -92,7 +97,7 @@ static int count_of(const struct placed *p, enum ypi_unit unit)
 {
     int count = 0;
     for (int number = 0; unit != YPI_UNIT_NODE && number < YPI_CPUS_MAX; number++)
-        count += (p->in[unit][number / 8] >> (unsigned)(number % 8)) & 1;
+        count += has_bit(p, unit, number);
     return unit == YPI_UNIT_NODE ? 1 : count;
 }
 
