@@ -184,8 +184,10 @@ static bool is_timed(const struct ypi_job *job)
 /* Of this node: those that came with the job are of that of the case's own process. */
 static const struct ypi_places *places_of(struct ypi_job *job, const char *node)
 {
-    if (job->host == NULL || strcmp(job->host, node) != 0)
+    if (job->host == NULL || strcmp(job->host, node) != 0) {
+        free(job->places.list);
         job->places = (struct ypi_places){0};
+    }
     ypi_bind_among(&job->places);
     return ypi_places_here();
 }
