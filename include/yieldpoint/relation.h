@@ -12,9 +12,9 @@
  * of that device. A relation runs after the cases it reads, without a process. It is skipped, with
  * the case's name, if a case is not selected or has no result. A case that failed or was skipped
  * has no result; one that is noisy or xfailed has. A relation finds a value with an interval
- * ("exponent", "ratio", "efficiency"), judged by yp_min_value and yp_max_value. If the interval holds the limit,
- * the budget is undecided. Under --speed=record, values computed from speed are stored but not
- * judged. With --repeat, the cases of one repeat are compared with each other.
+ * ("exponent", "ratio", "efficiency"), judged by yp_min_value and yp_max_value. If the interval
+ * holds the limit, the budget is undecided. Under --speed=record, values computed from speed are
+ * stored but not judged. With --repeat, the cases of one repeat are compared with each other.
  *
  * A relation of speed is confirmed like a case's speed. The cases of each pair or series that is
  * outside its budgets, or undecided, run again in fresh processes, once in each of `--confirm`

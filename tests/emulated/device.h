@@ -58,9 +58,9 @@ struct emulated_block {
 /* The device, and what a test may set and look at. */
 struct emulated {
     enum emulated_order order;
-    bool unprotected; /* memory of blocks that are taken from now on is anybody's */
+    bool unprotected;  /* memory of blocks that are taken from now on is anybody's */
     const char *place; /* on the bus; NULL: not known */
-    bool copies_fail; /* yp_device_copy() comes to YP_DEVICE_FAULT */
+    bool copies_fail;  /* yp_device_copy() comes to YP_DEVICE_FAULT */
     struct ypk_settings kernels;
     struct emulated_stream streams[EMULATED_STREAMS]; /* the first is the default one */
     int events;                                       /* that are open */
