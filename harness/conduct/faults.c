@@ -162,7 +162,9 @@ static void add_vanished(struct ypi_result *all, const struct ypi_members *membe
     struct vanished found = find_vanished(members, off);
     const bool gone = off->launcher_is_gone;
     const bool killed = gone && WIFSIGNALED(off->launcher_status);
-    const bool never = found.begun < members->count && !found.failed;
+    /* While the launcher is there, other ranks fail because of the end that was ordered. */
+    const bool own = found.failed && (gone || off->why != YPI_OFF_LAUNCHER);
+    const bool never = found.begun < members->count && !own;
     char *names = ypi_rank_names(found.in, members->count);
     char *status = gone ? status_text(off->launcher_status) : NULL;
     if (found.count > 0 && !killed && (!gone || found.count < found.begun))
