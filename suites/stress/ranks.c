@@ -10,6 +10,8 @@
 #include <omp.h>
 #include <string.h>
 
+enum { CORES = 2, TILE_PIXELS = 4096 };
+
 /* -- the detector ------------------------------------------------------------------------------ */
 
 /* Statistics and scores of a scale; tiles in blocks of one, and of two where there are more than
@@ -43,6 +45,43 @@ YP_TEST(ranks, rx, .tags = "stress small", .ranks = "1 2 3", .timeout = 120,
     yp_data_hash(t, yp_rank(t) == 0 ? scene_tiles_hash(&tiles, t) : 0);
     scene_tiles_close(&tiles);
 }
+
+/* Memory of a rank. */
+#define MOST(mib_) yp_max_resident((mib_)*YP_MIB), yp_max_peak(YP_HOST, (mib_)*YP_MIB)
+
+/* The scales of rx.c and rx_scaling.c that take minutes, each rank its part of the tiles; `--set
+ * cubes=N` takes a slice. The hash is that of the statistics: it may not depend on the ranks. */
+YP_TEST(ranks, rx_scale, .tags = "stress slow ranks", .ranks = "1 2", .timeout = 7200,
+        .cases = YP_CASES(
+            yp_case_of("large", .set = YP_SET(SCALE_LARGE), .budgets = YP_BUDGETS(MOST(24))),
+            yp_case_of("xl", .set = YP_SET(SCALE_XL), .budgets = YP_BUDGETS(MOST(48)))),
+        .budgets = YP_BUDGETS(yp_min_value("auc", 0.90)))
+{
+    struct scale s = scale_of(t);
+    const int threads = yp_ranks(t) < CORES ? CORES / yp_ranks(t) : 1;
+    const size_t square = s.channels * s.channels, scored = s.cubes < 10 ? s.cubes : 10;
+    struct scene_tiles tiles;
+    scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
+    struct rx *rx = open_rx(t, s.channels, TILE_PIXELS, threads);
+    double *covariance = yp_alloc(t, square * sizeof *covariance);
+    yp_ok(t, rx_fit_over(rx, &tiles.source, yp_ranks_communicator(t)));
+    yp_ok(t, rx_covariance(rx, covariance));
+    yp_data_hash(t,
+                 yp_rank(t) == 0 ? yp_hash_bytes(0, covariance, square * sizeof *covariance) : 0);
+    yp_ok(t, rx_finish(rx, RX_EPS));
+    tiles.source.tiles = scene_tiles_count(&tiles, scored);
+    const float *scores = scene_tiles_score(&tiles, t, rx);
+    yp_value(t, "auc", scene_tiles_auc(&tiles, t, scores, scored));
+    rx_destroy(rx);
+    scene_tiles_close(&tiles);
+}
+
+YP_RELATION(ranks, rx_same_large, .tags = "stress slow large ranks",
+            .relation = yp_same_hash("stress/ranks.c::rx_scale[large-ranks=1]",
+                                     "stress/ranks.c::rx_scale[large-ranks=2]"));
+YP_RELATION(ranks, rx_same_xl, .tags = "stress slow xl ranks",
+            .relation = yp_same_hash("stress/ranks.c::rx_scale[xl-ranks=1]",
+                                     "stress/ranks.c::rx_scale[xl-ranks=2]"));
 
 /* -- training ---------------------------------------------------------------------------------- */
 
