@@ -169,15 +169,9 @@ static bool work_out_series(struct ypi_relation_work *w, const struct ypi_relati
 
 static bool check_numbers(struct ypi_relation_work *w, const struct ypi_relation_cases *list)
 {
-    for (int k = 0; k < list->count; k++) {
-        const struct yp_case *c = ypi_relation_case(w, list->at[k]);
-        if (!ypi_relation_has_axis(w, c, false))
+    for (int k = 0; k < list->count; k++)
+        if (!ypi_relation_has_numbers(w, ypi_relation_case(w, list->at[k]), "growth"))
             return false;
-        if (ypi_relation_setting(c, w->relation->axis)->kind == YP_AXIS_STRING)
-            return ypi_relation_misuse(
-                w, "the axis '%s' of '%s' is one of texts: allowed for a growth are numbers",
-                w->relation->axis, w->relation->of);
-    }
     return true;
 }
 

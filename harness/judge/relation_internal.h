@@ -52,8 +52,11 @@ const struct ypi_estimate *ypi_relation_share(struct ypi_relation_work *w, int i
 bool ypi_relation_value(struct ypi_relation_work *w, int i, double *out);
 
 /* Whether the case's test has the relation's axis, of which the device is one if `devices` says so;
- * and this value on it. What is not so is reported. */
+ * whether that has numbers, for a `what` of the user's words; and this value on it. What is not so
+ * is reported. */
 bool ypi_relation_has_axis(struct ypi_relation_work *w, const struct yp_case *c, bool devices);
+bool ypi_relation_has_numbers(struct ypi_relation_work *w, const struct yp_case *c,
+                              const char *what);
 bool ypi_relation_has_end(struct ypi_relation_work *w, const struct yp_case *c, const char *text);
 
 /* -- relation.c: what is found ---------------------------------------------------------------- */

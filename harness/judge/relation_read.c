@@ -230,6 +230,18 @@ bool ypi_relation_has_axis(struct ypi_relation_work *w, const struct yp_case *c,
     return false;
 }
 
+bool ypi_relation_has_numbers(struct ypi_relation_work *w, const struct yp_case *c,
+                              const char *what)
+{
+    const char *axis = w->relation->axis;
+    if (!ypi_relation_has_axis(w, c, false))
+        return false;
+    return ypi_relation_setting(c, axis)->kind != YP_AXIS_STRING ||
+           ypi_relation_misuse(
+               w, "the axis '%s' of '%s' is one of texts: allowed for a %s are numbers", axis,
+               w->relation->of, what);
+}
+
 /* Whether a test declares the value, so that a case of it may stand there; lists those it does. */
 static bool declares(const struct yp_test *test, const char *axis, const char *text,
                      struct ypi_text *shown)

@@ -69,12 +69,8 @@ static bool check_axis(struct ypi_relation_work *w, const struct ypi_relation_ca
 {
     for (int k = 0; k < list->count; k++) {
         const struct yp_case *c = ypi_relation_case(w, list->at[k]);
-        if (!ypi_relation_has_axis(w, c, false))
+        if (!ypi_relation_has_numbers(w, c, "scaling"))
             return false;
-        if (ypi_relation_setting(c, w->relation->axis)->kind == YP_AXIS_STRING)
-            return ypi_relation_misuse(
-                w, "the axis '%s' of '%s' is one of texts: allowed for a scaling are numbers",
-                w->relation->axis, w->relation->of);
         const double x = position(w, list->at[k]);
         if (!(x > 0) || !isfinite(x))
             return ypi_relation_misuse(w, "'%s' stands at %s=%g: allowed for a scaling is above 0",
