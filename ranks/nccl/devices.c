@@ -312,7 +312,8 @@ enum yp_status ypk_devices_all_reduce(struct ypk_devices *d, void *data, size_t 
                                                              .bytes = count * ypk_type_size(type),
                                                              .type = type,
                                                              .op = op});
-    return status == YP_OK ? done(d, d->nccl->all_reduce(d->own, data, count, type, op)) : status;
+    return status == YP_OK ? done(d, d->nccl->all_reduce(d->own, data, count, (int)type, (int)op))
+                           : status;
 }
 
 enum yp_status ypk_devices_reduce_scatter(struct ypk_devices *d, const void *data, size_t count,
@@ -326,8 +327,9 @@ enum yp_status ypk_devices_reduce_scatter(struct ypk_devices *d, const void *dat
         return YP_OK;
     const enum yp_status status = enter(
         d, (struct ypk_call){.kind = YPK_REDUCE_SCATTER, .bytes = bytes, .type = type, .op = op});
-    return status == YP_OK ? done(d, d->nccl->reduce_scatter(d->own, data, count, mine, type, op))
-                           : status;
+    return status == YP_OK
+               ? done(d, d->nccl->reduce_scatter(d->own, data, count, mine, (int)type, (int)op))
+               : status;
 }
 
 enum yp_status ypk_devices_barrier(struct ypk_devices *d)
@@ -456,8 +458,8 @@ static enum yp_status combine(struct ypk_devices *d, size_t count, size_t each, 
     const struct ypk_nccl_combine job = {.count = count,
                                          .stride = each,
                                          .parts = (unsigned)ypk_size(d->all),
-                                         .type = type,
-                                         .op = op,
+                                         .type = (int)type,
+                                         .op = (int)op,
                                          .from = scratch,
                                          .to = to};
     return d->nccl->combine(d->device, &job);
