@@ -5,6 +5,7 @@ files in one directory. No daemon of the system is started or asked.
         cluster.run("sinfo")                     # every command needs cluster.environment
     slurm.py COMMAND [ARGUMENT...]               # the same around one command"""
 
+import ctypes
 import os
 import random
 import re
@@ -15,6 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
+
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
 
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel", "sinfo")
 SBIN = "/usr/sbin:/sbin"
@@ -156,10 +160,11 @@ class Cluster:
             pass
 
     def _start(self, name, *words):
-        """In a session of its own, so that a Ctrl-C of the test does not reach it."""
+        """In a session of its own, so that a Ctrl-C of the test does not reach it. It ends with a test that is killed."""
         with open(os.path.join(self.folder, "log", f"{name}.out"), "ab") as out:
             self.started[name] = subprocess.Popen([found(words[0]), *words[1:]], stdin=subprocess.DEVNULL, stdout=out,
-                                                  stderr=out, start_new_session=True, env=self.environment)
+                                                  stderr=out, start_new_session=True, env=self.environment,
+                                                  preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
 
     def _munge(self):
         place = os.path.join(self.folder, "munge")
