@@ -1,6 +1,6 @@
 /* NCCL's library as the plugin calls it: loaded by name and declared here, since CUDA's toolkit
  * need not have its header. Functions, numbers and structures are those of "NVIDIA Collective
- * Communication Library (NCCL) Documentation"; tests/fake_cuda/nccl_header.c compares them with the
+ * Communication Library (NCCL) Documentation"; tests/fake_nccl/header.c compares them with the
  * header. */
 #pragma once
 
