@@ -2,7 +2,8 @@
  * MPI in the body of a case of several ranks (ranks.h). The program is linked to yieldpoint-mpi
  * (pkg-config --libs yieldpoint-mpi), which is built for one MPI; the launcher has to be that
  * MPI's. MPI is initialised before setup, with MPI_THREAD_FUNNELED, and finalised after teardown: a
- * body calls neither MPI_Init nor MPI_Finalize.
+ * body calls neither MPI_Init nor MPI_Finalize. In a case of one rank yp_mpi_communicator()
+ * initialises it.
  */
 #ifndef YIELDPOINT_MPI_H
 #define YIELDPOINT_MPI_H
