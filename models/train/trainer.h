@@ -155,7 +155,7 @@ struct ypk_communicator;
  * part alone (ZeRO-1), updates it and sends it to the others.
  *
  * Where the objective tells which parts of the gradient are final, a bucket goes to the other ranks
- * while the backward pass goes on; no bit depends on that.
+ * while the backward pass goes on, on the CPU alone; no bit depends on that.
  *
  * With whole batches, and `once` not set, loss and parameters have the bits of one process: sums
  * are double, in the order of batches. Else a rank's batches are summed first, or divided, and the
