@@ -162,8 +162,8 @@ static const struct command {
      "      [--shared] [--sbatch WORDS] [--history FILE] [--keep] SUITE [its options]\n"
      "  yieldpoint launch --attach FOLDER | JOB [--keep]",
      "runs a suite on a cluster's nodes as an array of Slurm's jobs, which take equally long by\n"
-     "      the history, and puts all results into the history; --nodes: 1, or so many at once;\n"
-     "      --nodes-per-job: for cases of several ranks;\n"
+     "      the history, and puts all results into the history; --nodes: so many at once,\n"
+     "      else one job's; --nodes-per-job: for cases of several ranks;\n"
      "      --shards: as many jobs as nodes, or more; --shared: a node may have other jobs "
      "beside;\n"
      "      --sbatch: words for sbatch; --keep: the jobs' files stay though all went well;\n"

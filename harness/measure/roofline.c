@@ -119,7 +119,7 @@ static int host_ceiling(struct ypi_roofline *r, const struct ypi_ceiling *bound,
     return add(r, &c);
 }
 
-/* Its rate depends on its size. */
+/* Its rate depends on its size. That of accelerators' memory cannot be probed. */
 static int exchange_ceiling(struct ypi_roofline *r, const struct ypi_ceiling *bound,
                             struct ypk_communicator *ranks)
 {
@@ -128,7 +128,8 @@ static int exchange_ceiling(struct ypi_roofline *r, const struct ypi_ceiling *bo
     const int there = find(r, &c);
     if (there >= 0)
         return there;
-    if (ypk_link_open(&c.link, ranks, ypi_probe_of_exchange(c.ceiling), (size_t)c.size) != YP_OK)
+    if (r->device->backend->kind == YP_HOST &&
+        ypk_link_open(&c.link, ranks, ypi_probe_of_exchange(c.ceiling), (size_t)c.size) != YP_OK)
         c.link = NULL; /* a rank is missing, which the next call says */
     return add(r, &c);
 }

@@ -38,6 +38,10 @@ def check_places(tap, program, env):
         tap.check(text in done.out, f"it says: {text}", done)
     if len(os.sched_getaffinity(0)) > 1:
         tap.check(outcome(found["sums[ranks=2-cuda]"])[0] in ("failed", "noisy"), "their speed is judged", found)
+    found, values, done = stored(program, {**env, "CUDA_VISIBLE_DEVICES": "4,7"}, "-k", "exchanges", "-v")
+    got = outcome(found["exchanges[ranks=2-cuda]"])
+    tap.check(got[0] == "skipped" and "no ceiling of it could be probed on the device" in got[1],
+              "an exchange between GPUs is not compared with the host's memory", (got, done))
     found, values, done = stored(program, {**env, "CUDA_VISIBLE_DEVICES": "3"}, "-k", "sums and ranks=2", "-v")
     tap.equal(([value[2] for value in values], outcome(found["sums[ranks=2-cuda]"])[0]), ([0, 0], "passed"),
               "who sees one device takes that, and speed is not judged")

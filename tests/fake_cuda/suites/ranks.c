@@ -57,6 +57,17 @@ YP_TEST(devices, sums, .ranks = "1 2 3", .devices = "cuda",
     ypk_devices_leave(d);
 }
 
+YP_TEST(devices, exchanges, .ranks = "2", .devices = "cuda",
+        .budgets = YP_BUDGETS(yp_min_share("sum", 1e-9)))
+{
+    struct ypk_devices *d = join(t);
+    float *there = numbers(t);
+    yp_measure (t, "sum", .bounds = YP_WORK(yp_exchange(YP_ALL_REDUCE, COUNT * sizeof *there)))
+        require(t, ypk_devices_all_reduce(d, there, COUNT, YPK_FLOAT, YPK_MAX));
+    yp_device_free(yp_device(t), there);
+    ypk_devices_leave(d);
+}
+
 YP_TEST(devices, placed, .ranks = "2", .devices = "cpu cuda", .placement = "spread:device")
 {
     yp_barrier(t);
