@@ -118,7 +118,7 @@ class Setup(Scratch):
         self.assertIn("setup: missing ompi-c (Debian package libopenmpi-dev)\n", output)
         output = machine.setup("--check", "--for", "ranks")[1]
         self.assertEqual(output, "setup: missing ompi-c (Debian package libopenmpi-dev)\n"
-                                 "setup: missing mpirun (Debian package openmpi-bin)\n")
+                                 "setup: missing mpirun.openmpi (Debian package openmpi-bin)\n")
 
     def test_slurm_starts_no_daemon(self):
         machine = self.machine().complete()
