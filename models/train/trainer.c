@@ -28,6 +28,15 @@ static void lay_out_arrays(struct ypi_train_arrays *a, struct ypi_arena *arena, 
     a->scratch = on_host ? NULL : ypi_arena_take(arena, YPI_TRAIN_SCRATCH, sizeof(double));
 }
 
+/* Items for training; where they are in groups, which are not divided, as many as there are. */
+static size_t most_training(const struct train_objective *objective,
+                            const struct train_config *config)
+{
+    return objective->group != NULL
+               ? objective->items
+               : objective->items - data_validation_count(objective->items, config->validation);
+}
+
 /* The object and what is the host's in any case; with the arrays where they are the host's too,
  * else with a copy of one. */
 static void lay_out(struct train *train, struct ypi_arena *arena,
@@ -38,7 +47,7 @@ static void lay_out(struct train *train, struct ypi_arena *arena,
     *train = (struct train){
         .objective = *objective, .whole = {"x", 0, n}, .config = *config, .ordered = UINT64_MAX};
     train->split = ypi_arena_take(arena, objective->items, sizeof *train->split);
-    train->order = ypi_arena_take(arena, objective->items, sizeof *train->order);
+    train->order = ypi_arena_take(arena, most_training(objective, config), sizeof *train->order);
     struct ypi_train_shards shards, *at = NULL;
     const bool shared = ypi_train_is_shared(config);
     if (shared) {
