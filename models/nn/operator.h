@@ -69,7 +69,7 @@ struct nn_domain {
     double low, high;
     char below; /* a letter of dims, for indices; 0: high counts */
     double gap; /* of NN_BELL: what is drawn is this much farther from 0, beside a kink there */
-    /* In a shape that is `lifted`: the first element of each row, whose other elements are quarters
+    /* In the shape "lifted": the first element of each row, whose other elements are quarters
      * from -2 to 2; in fp16 at most 2^15. Products of such rows have a large number in common, and
      * float holds them exactly. 0: drawn as ever. */
     double lift;
@@ -91,12 +91,12 @@ struct nn_tensor {
 /* Sizes and settings to run an operator with. The suites know these names: "one" (all sizes 1, or
  * the least there is), "odd" (a few elements, no multiple of a vector's), "small" (fits a core's
  * cache), "medium" (as models have them). Gradients by differences are checked at the first three,
- * speed at the last two. "lifted", of softmaxes alone: scores are large and near each other. */
+ * speed at the last two. "lifted", of softmaxes alone: scores are large and near each other, see
+ * struct nn_domain. */
 struct nn_shape {
     const char *name; /* NULL behind the last one */
     size_t size[NN_DIMS];
     double setting[NN_SETTINGS];
-    bool lifted; /* see struct nn_domain */
 };
 
 /* `value` and `gradient` are indexed as the operator's tensors. Forward reads the inputs' values

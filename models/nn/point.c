@@ -129,7 +129,9 @@ static void fill(struct nn_point *p, int i, bool cotangents, uint64_t seed)
 {
     const struct nn_tensor *tensor = &p->op->tensors[i];
     static const struct nn_domain any = {NN_BELL, .high = 1};
-    bool lift = !cotangents && p->shape->lifted && tensor->domain.lift != 0;
+    const char *shape = p->shape->name;
+    bool lift =
+        !cotangents && shape != NULL && strcmp(shape, "lifted") == 0 && tensor->domain.lift != 0;
     struct ypi_seed state = ypi_seed_of(seed, PURPOSE, (uint64_t)i + (cotangents ? NN_TENSORS : 0));
     enum nn_type type = cotangents ? nn_gradient_type(p->op, p->version, i)
                         : p->version == NULL && tensor->type == NN_REAL

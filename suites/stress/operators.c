@@ -29,7 +29,7 @@ static void gradient(struct yp_case *t)
     struct nn_point *point = operators_point(t, yp_string(t, "operator"), yp_string(t, "shape"));
     struct yp_gradient check;
     nn_point_gradient(point, &check);
-    if (!point->shape->lifted)
+    if (strcmp(yp_string(t, "shape"), "lifted") != 0)
         yp_check_gradient(t, &check);
     nn_point_destroy(point);
     vjp(t);

@@ -249,9 +249,9 @@ YP_TEST(rx, gradient_precision, .tags = "stress",
             yp_case_of("medium", .set = YP_SET(SCALE(2, 128, 50)),
                        .budgets = YP_BUDGETS(GRADIENT_FLOOR)),
             yp_case_of("large", .tags = "slow", .set = YP_SET(SCALE(2, 256, 100)),
-                       .budgets = YP_BUDGETS(GRADIENT_FLOOR, yp_max_peak(YP_HOST, 26515640))),
+                       .budgets = YP_BUDGETS(GRADIENT_FLOOR, yp_max_peak(YP_HOST, 26515576))),
             yp_case_of("xl", .tags = "slow", .set = YP_SET(SCALE(2, 512, 200)),
-                       .budgets = YP_BUDGETS(GRADIENT_FLOOR, yp_max_peak(YP_HOST, 94602376)))),
+                       .budgets = YP_BUDGETS(GRADIENT_FLOOR, yp_max_peak(YP_HOST, 94602312)))),
         .devices = "cpu cuda", .timeout = 120)
 {
     struct scale s = scale_of(t);

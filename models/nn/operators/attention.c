@@ -279,7 +279,7 @@ const struct nn_operator nn_attention = {
                {"odd", .size = {2, 5, 2, 3}, .setting = {1}},
                {"small", .size = {1, 96, 2, 32}, .setting = {0}},
                {"medium", .size = {1, 512, 12, 64}, .setting = {1}},
-               {"lifted", .size = {1, 40, 2, 5}, .setting = {1}, .lifted = true}},
+               {"lifted", .size = {1, 40, 2, 5}, .setting = {1}}},
     NN_PLAIN,
     .plain_work = plain_work,
     .flops = flops,

@@ -297,7 +297,7 @@ const struct nn_operator nn_linear_cross_entropy = {
                {"odd", .size = {5, 7, 3}},
                {"small", .size = {300, 64, 32}},
                {"medium", .size = {128, 4096, 512}},
-               {"lifted", .size = {40, 33, 5}, .lifted = true}},
+               {"lifted", .size = {40, 33, 5}}},
     NN_PLAIN,
     .plain_work = plain_work,
     .flops = flops,

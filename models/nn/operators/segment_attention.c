@@ -197,7 +197,7 @@ const struct nn_operator nn_segment_attention = {
                {"odd", .size = {3, 2, 5, 6, 6, 5}},
                {"small", .size = {8, 4, 16, 66, 4, 3}},
                {"medium", .size = {8, 8, 32, 1408, 65, 64}},
-               {"lifted", .size = {2, 2, 5, 40, 3, 2}, .lifted = true}},
+               {"lifted", .size = {2, 2, 5, 40, 3, 2}}},
     NN_PLAIN,
     .plain_work = plain_work,
     .flops = flops,
