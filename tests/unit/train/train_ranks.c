@@ -338,31 +338,7 @@ Test(train_ranks, rounded_differently)
     }
 }
 
-/* Each rank with a GPU of its own: the bits of one process with one, whose norm is added up
- * otherwise than the CPU's. */
-Test(train_ranks, devices)
-{
-    for (int sgd = 0; sgd < 2; sgd++) {
-        struct job job = plain();
-        struct outcome *cpu = shared_outcome(), *one = shared_outcome();
-        job.sgd = sgd;
-        job.rank0 = cpu;
-        by(1, job);
-        job.gpu = true;
-        job.rank0 = one;
-        job.near = cpu;
-        job.bound = 1e-6;
-        by(1, job);
-        job.rank0 = NULL;
-        job.near = NULL;
-        job.one = one;
-        by(2, job);
-        by(4, job);
-        job.bucket = 0;
-        by(4, job);
-    }
-}
-
+/* On GPUs; suites/stress/ranks.c has the bits of a model. */
 Test(train_ranks, devices_order_of_sums)
 {
     struct job job = plain();
