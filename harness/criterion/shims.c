@@ -43,10 +43,10 @@ ssize_t read_link(const char *path, char *out, size_t size)
 
 /* -- a process that ends before it begins --------------------------------------------------- */
 
-/* Criterion starts a process in two steps, at whose ends the process stops: as a copy of the
- * runner, and as the program that it then executes. Where the process is killed before, Criterion
- * ends the whole run (version 2.4.1). So it is told here that the process has stopped: it goes on,
- * finds the process ended, and starts the next case. */
+/* Criterion 2.4.1 starts a process in two steps: a copy of the runner, which stops, and the program
+ * that the copy executes, which stops too. Criterion waits for both stops. If the process is killed
+ * before them, Criterion ends the whole run. So this waitpid() answers that the process has
+ * stopped. Criterion then goes on, finds that the process has ended, and starts the next case. */
 
 enum { STARTS_MAX = 256 };
 

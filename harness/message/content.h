@@ -56,7 +56,7 @@ struct ypi_failure_message {
 /* Where a rank is. */
 struct ypi_rank_place {
     char node[64];  /* its host's name, cut off at the end */
-    char queue[64]; /* its name in the queue, by which it is told; "": no queue started it */
+    char queue[64]; /* the node's name in the queue, which messages use; "": no queue started it */
     pid_t beside;   /* the process that started the rank and stays beside it */
     int local_rank; /* among the ranks of the launcher's node; -1: not known */
     int processors; /* of its node, that the ranks there may use */

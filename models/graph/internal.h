@@ -28,7 +28,7 @@ struct graph {
     double *shares; /* (nodes), (graphs), (graphs): of each loss in the batch's; on the host */
     size_t share_count;
     double counted, covered; /* nodes and graphs that have a share */
-    nn_model_ready *ready;   /* NULL: nobody is told */
+    nn_model_ready *ready;   /* NULL: there is none */
     void *ready_arg;
 };
 

@@ -33,7 +33,7 @@ struct vit {
     size_t count;                 /* images whose losses count */
     double scale;                 /* of their mean */
     float *parameters, *gradient; /* copies of the head's on the host, where it fell back */
-    nn_model_ready *ready;        /* NULL: nobody is told */
+    nn_model_ready *ready;        /* NULL: there is none */
     void *ready_arg;
 };
 

@@ -25,7 +25,7 @@ struct train_parts {
     /* Of an evaluation with metrics: before its first pass, and after its last; or NULL. */
     void (*begin)(void *arg);
     void (*measure)(void *arg, double mean, double *metrics);
-    /* See struct train_objective, as it is for one pass; or NULL: nobody is told. */
+    /* See struct train_objective, as it is for one pass; or NULL: there is none. */
     train_tell *tell;
     void *arg;
     train_ready *ready; /* of train_parts_tell() */

@@ -69,7 +69,7 @@ struct nn_model {
     struct nn_model_bytes bytes;
     char *arena;
     bool copied;           /* the arena has copies of the parameters */
-    nn_model_ready *ready; /* NULL: nobody is told */
+    nn_model_ready *ready; /* NULL: there is none */
     void *ready_arg;
 };
 

@@ -133,10 +133,11 @@ enum nn_model_flags {
  * count = 0: none more, and time to do something else. */
 typedef void nn_model_ready(void *arg, size_t first, size_t count);
 
-/* Whom a pass with a gradient tells which parts of it are final, after each step of the backward
- * pass; by the thread that called nn_model_pass(), and on the CPU alone, where a step is done when
- * its call returns. Parameters that no step gives a gradient come first. What is told once stays so
- * within a pass; with NN_MODEL_ADD the caller knows which pass is the last. NULL: nobody. */
+/* From now on each pass with a gradient calls ready() after every step of the backward pass, with
+ * the parts of the gradient that have their last value. The thread that called nn_model_pass() does
+ * that. Parameters that no step gives a gradient come first. A pass names each part once; with
+ * NN_MODEL_ADD the caller knows which pass is the last. On the CPU alone: on a GPU a step may still
+ * run when its call returns. `ready` NULL ends the calls. */
 void nn_model_tell(struct nn_model *model, nn_model_ready *ready, void *arg);
 
 /* All steps; with a gradient where that was planned. Vectors are on the device; `gradient` NULL:
