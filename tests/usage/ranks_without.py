@@ -13,7 +13,7 @@ from tap import Tap  # noqa: E402
 
 REASON = "several ranks need a launcher: no program 'mpirun' in PATH (Debian packages openmpi-bin, mpich), and 'srun' is for the " \
          "inside of an allocation"
-SOME = "ranks and not slow and not gpu"
+SOME = ("-m", "ranks and not gpu", "-k", "not ranks=1")
 KINDS = ("libmpi", "libmpich", "libopen-rte", "libslurm", "libpmi")
 
 
@@ -23,8 +23,8 @@ def check_program(tap, program, alone):
         history = os.path.join(folder, "history.db")
         for env, where in (({"PATH": folder}, "on a machine without anything"),
                            ({"PATH": folder, "SLURM_JOB_ID": "7"}, "inside an allocation without srun")):
-            several = listed(run(program, "--co", "-q", "-m", SOME, env=env))
-            done = run(program, "--history", history, "--speed=off", "-m", SOME, "-rs", env=env)
+            several = listed(run(program, "--co", "-q", *SOME, env=env))
+            done = run(program, "--history", history, "--speed=off", *SOME, "-rs", env=env)
             found = results(history)
             tap.check(done.code == 0 and len(several) > 0 and sorted(found) == sorted(several), "-m ranks has a result of each case", done)
             tap.equal({(r["outcome"], r["reason"]) for key, r in found.items() if "ranks=" in key}, {("skipped", REASON)},
