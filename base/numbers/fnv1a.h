@@ -1,5 +1,5 @@
-/* FNV-1a, 64 bits (Fowler, Noll, Vo): tells texts and torn messages apart, where nobody plans a
- * collision. */
+/* FNV-1a (Fowler, Noll, Vo), 64 bits where a name says nothing else: tells texts and torn messages
+ * apart, where nobody plans a collision. */
 #pragma once
 
 #include <stddef.h>
@@ -15,3 +15,6 @@ static inline uint64_t ypi_fnv1a(uint64_t hash, const void *bytes, size_t count)
         hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
     return hash;
 }
+
+/* With 128 bits, as 32 hexadecimal digits and a NUL. */
+void ypi_fnv128(const char *text, char out[33]);

@@ -1,7 +1,10 @@
 #include "base/text/xml.h"
 
+#include "base/numbers/fnv1a.h"
 #include "base/text/text.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What XML 1.0 has no character for is written as #x1B, as pytest does. */
@@ -40,4 +43,53 @@ void ypi_xml_put(FILE *out, const char *text, bool attribute)
         put_escaped(out, text, length, attribute);
         text += length > 0 ? length : 1;
     }
+}
+
+/* Many readers hold an attribute whole and bound it, and a person sees its beginning. */
+enum { ATTRIBUTE_MAX = 8192 };
+
+static bool is_long(const char *value)
+{
+    return strnlen(value, ATTRIBUTE_MAX + 1) > ATTRIBUTE_MAX;
+}
+
+/* What is too long ends with its hash, so that two names are never one. */
+static char *bounded(const char *value)
+{
+    size_t kept = 0;
+    char hash[33];
+    while (kept < ATTRIBUTE_MAX) {
+        size_t length = ypi_character(value + kept);
+        kept += length > 0 ? length : 1;
+    }
+    ypi_fnv128(value, hash);
+    return ypi_format("%.*s... (%zu bytes, hash %s)", (int)kept, value, strlen(value), hash);
+}
+
+void ypi_xml_attribute(FILE *out, const char *name, const char *value)
+{
+    char *shorter = is_long(value) ? bounded(value) : NULL;
+    fprintf(out, " %s=\"", name);
+    ypi_xml_put(out, shorter != NULL ? shorter : value, true);
+    fputc('"', out);
+    free(shorter);
+}
+
+void ypi_xml_property(FILE *out, const char *name, const char *part, const char *value)
+{
+    char *whole = ypi_format("%s%s%s", name, part[0] != '\0' ? " " : "", part);
+    fputs("<property", out);
+    ypi_xml_attribute(out, "name", whole);
+    ypi_xml_attribute(out, "value", value);
+    fputs("/>", out);
+    free(whole);
+}
+
+void ypi_xml_number(FILE *out, const char *name, const char *part, double value)
+{
+    char text[32];
+    if (isnan(value))
+        return;
+    ypi_print_double(text, value);
+    ypi_xml_property(out, name, part, text);
 }

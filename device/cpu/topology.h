@@ -34,6 +34,3 @@ struct hwloc_topology *ypi_topology_load(void);
 
 /* Where its processors are. The caller frees the list. */
 struct ypi_places ypi_places_of(struct hwloc_topology *topology);
-
-/* Fowler, Noll and Vo's FNV-1a with 128 bits, as 32 hexadecimal digits and a NUL. */
-void ypi_fnv128(const char *text, char out[33]);

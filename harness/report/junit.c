@@ -19,63 +19,12 @@ struct junit {
     int tests, failures, errors, skipped;
 };
 
-/* -- XML ----------------------------------------------------------------------------------- */
-
-/* Many readers hold an attribute whole and bound it, and a person sees its beginning. */
-enum { ATTRIBUTE_MAX = 8192 };
-
-static bool is_long(const char *value)
-{
-    return strnlen(value, ATTRIBUTE_MAX + 1) > ATTRIBUTE_MAX;
-}
-
-/* What is too long ends with its hash, so that two names are never one. */
-static char *bounded(const char *value)
-{
-    size_t kept = 0;
-    char hash[33];
-    while (kept < ATTRIBUTE_MAX) {
-        size_t length = ypi_character(value + kept);
-        kept += length > 0 ? length : 1;
-    }
-    ypi_fnv128(value, hash);
-    return ypi_format("%.*s... (%zu bytes, hash %s)", (int)kept, value, strlen(value), hash);
-}
-
-static void attribute(FILE *out, const char *name, const char *value)
-{
-    char *shorter = is_long(value) ? bounded(value) : NULL;
-    fprintf(out, " %s=\"", name);
-    ypi_xml_put(out, shorter != NULL ? shorter : value, true);
-    fputc('"', out);
-    free(shorter);
-}
-
 /* -- properties ---------------------------------------------------------------------------- */
-
-static void property(FILE *out, const char *name, const char *part, const char *value)
-{
-    char *whole = ypi_format("%s%s%s", name, part[0] != '\0' ? " " : "", part);
-    fputs("<property", out);
-    attribute(out, "name", whole);
-    attribute(out, "value", value);
-    fputs("/>", out);
-    free(whole);
-}
-
-static void number(FILE *out, const char *name, const char *part, double value)
-{
-    char text[32];
-    if (isnan(value))
-        return;
-    ypi_print_double(text, value);
-    property(out, name, part, text);
-}
 
 static void whole_number(FILE *out, const char *name, const char *part, uint64_t value)
 {
     char *text = ypi_format("%" PRIu64, value);
-    property(out, name, part, text);
+    ypi_xml_property(out, name, part, text);
     free(text);
 }
 
@@ -84,22 +33,23 @@ static void measured(FILE *out, const struct ypi_measured *m)
     if (m->kind == YPI_MEASURED_COUNT)
         for (int i = 0; i < YP_COUNTERS; i++)
             if (m->counts[i].source != YPI_NOT_COUNTED)
-                number(out, m->name, ypi_counter_name((enum yp_counter)i), m->counts[i].count);
+                ypi_xml_number(out, m->name, ypi_counter_name((enum yp_counter)i),
+                               m->counts[i].count);
     if (m->count == 0)
         return;
     double median = m->estimate.median;
-    number(out, m->name, "seconds", median);
-    number(out, m->name, "seconds low", m->estimate.low);
-    number(out, m->name, "seconds high", m->estimate.high);
-    number(out, m->name, "samples", (double)m->count);
+    ypi_xml_number(out, m->name, "seconds", median);
+    ypi_xml_number(out, m->name, "seconds low", m->estimate.low);
+    ypi_xml_number(out, m->name, "seconds high", m->estimate.high);
+    ypi_xml_number(out, m->name, "samples", (double)m->count);
     if (m->items > 0)
-        number(out, m->name, m->unit[0] != '\0' ? m->unit : "items", m->items / median);
+        ypi_xml_number(out, m->name, m->unit[0] != '\0' ? m->unit : "items", m->items / median);
     if (m->flops > 0)
-        number(out, m->name, "FLOP/s", m->flops / median);
+        ypi_xml_number(out, m->name, "FLOP/s", m->flops / median);
     if (m->bytes > 0)
-        number(out, m->name, "B/s", m->bytes / median);
+        ypi_xml_number(out, m->name, "B/s", m->bytes / median);
     if (m->share_count > 0)
-        number(out, m->name, "share", m->share_estimate.median);
+        ypi_xml_number(out, m->name, "share", m->share_estimate.median);
 }
 
 static void memory(FILE *out, const struct ypi_memory *m)
@@ -119,25 +69,25 @@ static void properties(FILE *out, const struct ypi_session *s, const struct ypi_
 {
     char *again = ypi_reproduce_line(s, r);
     fputs("<properties>", out);
-    property(out, "id", "", r->c->id);
-    property(out, "tags", "", r->c->tags);
+    ypi_xml_property(out, "id", "", r->c->id);
+    ypi_xml_property(out, "tags", "", r->c->tags);
     whole_number(out, "seed", "", r->c->seed);
     if (r->outcome == YPI_NOISY)
-        property(out, "noisy", "", "a budget could not be decided");
+        ypi_xml_property(out, "noisy", "", "a budget could not be decided");
     if (r->note != NULL)
-        property(out, "note", "", r->note);
+        ypi_xml_property(out, "note", "", r->note);
     for (int i = 0; i < r->measured_count; i++)
         measured(out, &r->measured[i]);
     for (int i = 0; i < r->value_count; i++)
-        number(out, r->values[i].name, r->values[i].unit, r->values[i].value);
+        ypi_xml_number(out, r->values[i].name, r->values[i].unit, r->values[i].value);
     for (int i = 0; i < r->gradient_count; i++)
-        number(out, r->gradients[i].name,
-               r->gradients[i].precision ? "times the plain error" : "gradient error",
-               r->gradients[i].error);
+        ypi_xml_number(out, r->gradients[i].name,
+                       r->gradients[i].precision ? "times the plain error" : "gradient error",
+                       r->gradients[i].error);
     if (r->has_memory)
         memory(out, &r->memory);
     if (again != NULL)
-        property(out, "reproduce", "", again);
+        ypi_xml_property(out, "reproduce", "", again);
     fputs("</properties>", out);
     free(again);
 }
@@ -167,7 +117,7 @@ static void failed(struct junit *junit, const struct ypi_result *r)
     size_t size = 0;
     FILE *section = open_memstream(&text, &size);
     fprintf(junit->out, "<%s", error ? "error" : "failure");
-    attribute(junit->out, "message", message);
+    ypi_xml_attribute(junit->out, "message", message);
     fputc('>', junit->out);
     if (section != NULL) {
         ypi_print_failure(section, junit->s, r);
@@ -185,8 +135,8 @@ static void passed_over(struct junit *junit, const struct ypi_result *r)
     bool skipped = r->outcome == YPI_SKIPPED;
     char *place = ypi_format("%s:%d: ", test->file, test->line);
     fputs("<skipped", junit->out);
-    attribute(junit->out, "type", skipped ? "pytest.skip" : "pytest.xfail");
-    attribute(junit->out, "message", r->reason != NULL ? r->reason : "");
+    ypi_xml_attribute(junit->out, "type", skipped ? "pytest.skip" : "pytest.xfail");
+    ypi_xml_attribute(junit->out, "message", r->reason != NULL ? r->reason : "");
     fputc('>', junit->out);
     ypi_xml_put(junit->out, skipped ? place : "", false);
     ypi_xml_put(junit->out, skipped && r->reason != NULL ? r->reason : "", false);
@@ -209,8 +159,8 @@ static enum yp_status report(struct ypi_reporting *to)
     junit->errors += r->outcome == YPI_ERROR;
     junit->skipped += r->outcome == YPI_SKIPPED || r->outcome == YPI_XFAILED;
     fputs("\n<testcase", out);
-    attribute(out, "classname", class_name);
-    attribute(out, "name", repeated);
+    ypi_xml_attribute(out, "classname", class_name);
+    ypi_xml_attribute(out, "name", repeated);
     fprintf(out, " time=\"%.3f\">", r->duration);
     properties(out, junit->s, r);
     if (ypi_is_failure(r->outcome))
@@ -246,8 +196,8 @@ static void put_head(struct junit *junit)
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &broken);
     fputs("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<testsuites><testsuite name=\"yieldpoint\"",
           junit->out);
-    attribute(junit->out, "timestamp", when);
-    attribute(junit->out, "hostname", host != NULL ? host : "");
+    ypi_xml_attribute(junit->out, "timestamp", when);
+    ypi_xml_attribute(junit->out, "hostname", host != NULL ? host : "");
     fprintf(junit->out, " %-*s>", COUNTS, counts);
     free(counts);
 }

@@ -10,37 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
-static void attribute(FILE *out, const char *name, const char *value)
-{
-    fprintf(out, " %s=\"", name);
-    ypi_xml_put(out, value, true);
-    fputc('"', out);
-}
-
-static void property(FILE *out, const char *name, const char *part, const char *value)
-{
-    char *whole = ypi_format("%s%s%s", name, *part != '\0' ? " " : "", part);
-    fputs("<property", out);
-    attribute(out, "name", whole);
-    attribute(out, "value", value);
-    fputs("/>", out);
-    free(whole);
-}
-
-static void number(FILE *out, const char *name, const char *part, double value)
-{
-    char text[32];
-    if (isnan(value))
-        return;
-    ypi_print_double(text, value);
-    property(out, name, part, text);
-}
-
 static void put_rate(FILE *out, const cJSON *m, const char *work, const char *unit)
 {
     const double amount = ypi_launch_real(m, work);
     if (amount > 0)
-        number(out, ypi_text_of(m, "name"), unit, amount / ypi_launch_real(m, "median"));
+        ypi_xml_number(out, ypi_text_of(m, "name"), unit, amount / ypi_launch_real(m, "median"));
 }
 
 static void put_measured(FILE *out, const cJSON *m)
@@ -49,18 +23,18 @@ static void put_measured(FILE *out, const cJSON *m)
     const char *unit = ypi_text_of(m, "unit");
     const cJSON *counter;
     if (strcmp(ypi_text_of(m, "kind"), "count") == 0)
-        cJSON_ArrayForEach(counter, cJSON_GetObjectItem(m, "counters"))
-            number(out, name, ypi_text_of(counter, "counter"), ypi_launch_real(counter, "count"));
+        cJSON_ArrayForEach(counter, cJSON_GetObjectItem(m, "counters")) ypi_xml_number(
+            out, name, ypi_text_of(counter, "counter"), ypi_launch_real(counter, "count"));
     if (!(ypi_launch_real(m, "count") > 0))
         return;
-    number(out, name, "seconds", ypi_launch_real(m, "median"));
-    number(out, name, "seconds low", ypi_launch_real(m, "low"));
-    number(out, name, "seconds high", ypi_launch_real(m, "high"));
-    number(out, name, "samples", ypi_launch_real(m, "count"));
+    ypi_xml_number(out, name, "seconds", ypi_launch_real(m, "median"));
+    ypi_xml_number(out, name, "seconds low", ypi_launch_real(m, "low"));
+    ypi_xml_number(out, name, "seconds high", ypi_launch_real(m, "high"));
+    ypi_xml_number(out, name, "samples", ypi_launch_real(m, "count"));
     put_rate(out, m, "items", *unit != '\0' ? unit : "items");
     put_rate(out, m, "flops", "FLOP/s");
     put_rate(out, m, "bytes", "B/s");
-    number(out, name, "share", ypi_launch_real(m, "share"));
+    ypi_xml_number(out, name, "share", ypi_launch_real(m, "share"));
 }
 
 static void put_memory(FILE *out, const cJSON *document)
@@ -73,12 +47,13 @@ static void put_memory(FILE *out, const cJSON *document)
         if (kind == NULL)
             continue;
         snprintf(name, sizeof name, "%s memory", kinds[i]);
-        number(out, name, "peak bytes", ypi_launch_real(kind, "allocated_peak"));
+        ypi_xml_number(out, name, "peak bytes", ypi_launch_real(kind, "allocated_peak"));
         if (i != 1)
-            number(out, name, "allocations", ypi_launch_real(kind, "allocations"));
+            ypi_xml_number(out, name, "allocations", ypi_launch_real(kind, "allocations"));
         if (i == 0)
-            number(out, name, "resident peak bytes",
-                   ypi_launch_real(cJSON_GetObjectItem(document, "result"), "resident_peak"));
+            ypi_xml_number(
+                out, name, "resident peak bytes",
+                ypi_launch_real(cJSON_GetObjectItem(document, "result"), "resident_peak"));
     }
 }
 
@@ -89,27 +64,28 @@ static void put_properties(FILE *out, const struct ypi_launched_case *c, const c
     const char *host = ypi_text_of(cJSON_GetObjectItem(run, "facts"), "hostname");
     const cJSON *item;
     fputs("<properties>", out);
-    property(out, "id", "", c->id);
+    ypi_xml_property(out, "id", "", c->id);
     if (document != NULL) {
-        property(out, "tags", "", ypi_text_of(cJSON_GetObjectItem(document, "case"), "tags"));
-        property(out, "seed", "", ypi_text_of(result, "seed"));
-        property(out, "hostname", "", host);
+        ypi_xml_property(out, "tags", "",
+                         ypi_text_of(cJSON_GetObjectItem(document, "case"), "tags"));
+        ypi_xml_property(out, "seed", "", ypi_text_of(result, "seed"));
+        ypi_xml_property(out, "hostname", "", host);
     }
     if (ypi_launch_is(c, "noisy"))
-        property(out, "noisy", "", "a budget could not be decided");
+        ypi_xml_property(out, "noisy", "", "a budget could not be decided");
     if (*ypi_text_of(result, "note") != '\0')
-        property(out, "note", "", ypi_text_of(result, "note"));
+        ypi_xml_property(out, "note", "", ypi_text_of(result, "note"));
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(document, "measurements")) put_measured(out, item);
-    cJSON_ArrayForEach(item, cJSON_GetObjectItem(document, "values")) number(
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(document, "values")) ypi_xml_number(
         out, ypi_text_of(item, "name"), ypi_text_of(item, "unit"), ypi_launch_real(item, "value"));
-    cJSON_ArrayForEach(item, cJSON_GetObjectItem(document, "gradients"))
-        number(out, ypi_text_of(item, "name"),
-               cJSON_IsTrue(cJSON_GetObjectItem(item, "precision")) ? "times the plain error"
-                                                                    : "gradient error",
-               ypi_launch_real(item, "error"));
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(document, "gradients")) ypi_xml_number(
+        out, ypi_text_of(item, "name"),
+        cJSON_IsTrue(cJSON_GetObjectItem(item, "precision")) ? "times the plain error"
+                                                             : "gradient error",
+        ypi_launch_real(item, "error"));
     put_memory(out, document);
     if (*ypi_text_of(document, "reproduce") != '\0')
-        property(out, "reproduce", "", ypi_text_of(document, "reproduce"));
+        ypi_xml_property(out, "reproduce", "", ypi_text_of(document, "reproduce"));
     fputs("</properties>", out);
 }
 
@@ -137,15 +113,16 @@ static void put_outcome(FILE *out, const struct ypi_launched_case *c, const cJSO
         char *message =
             error ? ypi_format("failed on setup with \"%s\"", c->reason) : ypi_strdup(c->reason);
         fprintf(out, "<%s", error ? "error" : "failure");
-        attribute(out, "message", message);
+        ypi_xml_attribute(out, "message", message);
         fputc('>', out);
         put_failures(out, document);
         fprintf(out, "</%s>", error ? "error" : "failure");
         free(message);
     } else if (ypi_launch_is(c, "skipped") || ypi_launch_is(c, "xfailed")) {
         fputs("<skipped", out);
-        attribute(out, "type", ypi_launch_is(c, "skipped") ? "pytest.skip" : "pytest.xfail");
-        attribute(out, "message", c->reason);
+        ypi_xml_attribute(out, "type",
+                          ypi_launch_is(c, "skipped") ? "pytest.skip" : "pytest.xfail");
+        ypi_xml_attribute(out, "message", c->reason);
         fputs("></skipped>", out);
     }
 }
@@ -163,8 +140,8 @@ static void begin_case(FILE *out, const char *id, int repeat, double seconds)
     char *repeated = repeat > 0 ? ypi_format(" (repeat %d)", repeat + 1) : ypi_strdup("");
     char *whole = ypi_format("%s%s", test != NULL ? test + 2 : id, repeated);
     fputs("\n<testcase", out);
-    attribute(out, "classname", name);
-    attribute(out, "name", whole);
+    ypi_xml_attribute(out, "classname", name);
+    ypi_xml_attribute(out, "name", whole);
     fprintf(out, " time=\"%.3f\">", seconds);
     free(whole);
     free(repeated);
@@ -227,8 +204,8 @@ void ypi_launch_put_junit(FILE *out, const struct ypi_launch_results *r)
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &broken);
     fputs("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<testsuites><testsuite name=\"yieldpoint\"",
           out);
-    attribute(out, "timestamp", when);
-    attribute(out, "hostname", host);
+    ypi_xml_attribute(out, "timestamp", when);
+    ypi_xml_attribute(out, "hostname", host);
     fprintf(out, " errors=\"%d\" failures=\"%d\" skipped=\"%d\" tests=\"%d\" time=\"%.3f\">",
             errors + missing, failures, skipped, r->found->count + missing, seconds);
     for (int i = 0; i < r->found->count; i++)

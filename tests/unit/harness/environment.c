@@ -1,5 +1,6 @@
 /* What is recorded of the machine and of the sources. */
 #include "harness/record/environment.h"
+#include "base/numbers/fnv1a.h"
 #include "base/system/clock.h"
 #include "base/system/file.h"
 #include "base/system/git.h"
