@@ -421,6 +421,13 @@ static struct ypi_own_fixture *share_own(const struct ypi_own_fixture *own, int 
     return shared;
 }
 
+void ypi_plan_end(struct ypi_plan *plan)
+{
+    for (int i = 0; i < plan->count; i++)
+        if (plan->items[i].state == YPI_WAITING)
+            plan->items[i].extra.disabled = true;
+}
+
 void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o, struct ypi_places places)
 {
     struct ypi_job *job = cr_malloc(sizeof *job);

@@ -101,6 +101,9 @@ struct ypi_job ypi_job_of(const struct ypi_item *item, const struct ypi_options 
  * has to read the machine itself; none where nothing is bound. Of one pass, from PRE_ALL on. */
 struct ypi_places ypi_plan_places(const struct ypi_options *o);
 
+/* What has not begun does not begin any more. */
+void ypi_plan_end(struct ypi_plan *plan);
+
 /* Copies what the case's process needs into memory it will share; from PRE_ALL on. */
 void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o, struct ypi_places places);
 

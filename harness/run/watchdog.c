@@ -358,12 +358,10 @@ static void *run(void *argument)
         pthread_mutex_lock(&working);
         if (w->requests->urgent)
             end_everything(w);
-        for (int i = 0; i < w->plan->count; i++) {
-            struct ypi_item *item = &w->plan->items[i];
-            if (w->requests->interrupted && item->state == YPI_WAITING)
-                item->extra.disabled = true;
-            watch(w, item);
-        }
+        if (w->requests->interrupted)
+            ypi_plan_end(w->plan);
+        for (int i = 0; i < w->plan->count; i++)
+            watch(w, &w->plan->items[i]);
         watch_itself(w);
         watch_cgroup(w);
         watch_start(w);

@@ -37,7 +37,7 @@ def is_begun(history):
 
 def in_the_midst(program, history, *options):
     """A run whose first two cases are stored and whose third has started its helper."""
-    started = Started(program, "--history", history, *options, "usage.c::long_work")
+    started = Started(program, "--history", history, *options, "usage.c::long_work", env={"LONG_WORK": f"{history}.begun"})
     try:
         wait_until(lambda: len(stored(history)) == 2 and
                    any(name == "sleep" for _, name in started.living()), what="the third case")
@@ -74,6 +74,8 @@ def check_signal(tap, program, name, send, options=()):
         tap.check(done.code == 2, f"{name}: exit 2", done)
         tap.check(time.monotonic() - begun < 5, f"{name}: at once", time.monotonic() - begun)
         check_stored(tap, name, history, DONE, 2)
+        with open(f"{history}.begun", encoding="utf-8") as file:
+            tap.equal(file.read().split(), ["1", "2", "3"], f"{name}: no other case begins")
         check_left(tap, name, started, folder)
         if "--tap" in options:
             tap.check(done.out.endswith("\nBail out! interrupted\n"), f"{name}: TAP says so", done)

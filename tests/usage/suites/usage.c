@@ -198,10 +198,17 @@ YP_TEST(usage, timed, .axes = YP_AXES(yp_axis_int("n", 1, 2, 3)))
         nap(0.05);
 }
 
-/* Long enough to be found in the midst, with a process of its own beside it. */
+/* Long enough to be found in the midst, with a process of its own beside it. Each notes that it has
+ * begun in the file $LONG_WORK, if there is one. */
 YP_TEST(usage, long_work, .parallel = true,
         .axes = YP_AXES(yp_axis_int("n", 1, 2, 3, 4, 5, 6, 7, 8)))
 {
+    const char *path = getenv("LONG_WORK");
+    FILE *begun = path != NULL ? fopen(path, "a") : NULL;
+    if (begun != NULL) {
+        fprintf(begun, "%lld\n", (long long)yp_int(t, "n"));
+        fclose(begun);
+    }
     pid_t helper = fork();
     if (helper == 0) {
         execlp("sleep", "sleep", "4711", (char *)NULL);
