@@ -118,6 +118,8 @@ def check_stop(tap, program):
             time.sleep(0.1)
             os.killpg(started.process.pid, signal.SIGTSTP)
             wait_until(lambda: state(started.process.pid) == "T", what="the runner's stop")
+            # A signal of the runner's that the case has still to take, where the processors are busy.
+            wait_until(lambda: {state(pid) for pid in started.cases()} == {"T"}, what="the case's stop")
             tap.equal({state(pid) for pid in started.cases()}, {"T"}, "Ctrl-Z stops the case with its runner")
             time.sleep(2)
             os.killpg(started.process.pid, signal.SIGCONT)
