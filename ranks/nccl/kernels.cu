@@ -53,7 +53,7 @@ enum yp_status ypk_nccl_set_mark(struct yp_device *device, const struct ypk_nccl
 
 enum yp_status ypk_nccl_combine_parts(struct yp_device *device, const struct ypk_nccl_combine *job)
 {
-    const ypk_stream_type stream = ypk_stream(ypk_nccl_host, device);
+    ypk_stream_type stream = ypk_stream(ypk_nccl_host, device);
     const unsigned wanted = ypk_blocks(job->count, THREADS);
     const unsigned blocks = job->count < (size_t)BLOCKS * THREADS ? wanted : BLOCKS;
     if (job->count == 0)
